@@ -18,7 +18,7 @@ root=$2
 name=$3
 unit=$(find "$root/lib/systemd/system" "$root/usr/lib/systemd/system" -name "$name.service" |
 	head -n 1)
-trace=$root/var/log/$name/strace
+trace=$root/run/$name/strace
 
 die() {
 	echo "sandbox: $*" >&2
@@ -49,8 +49,7 @@ descriptors() {
 
 # The folders that systemd would make, for the user that it would make them for.
 folders() {
-	for folder in $(of StateDirectory | sed 's|^|/var/lib/|') $(of RuntimeDirectory | sed 's|^|/run/|') \
-		$(of LogsDirectory | sed 's|^|/var/log/|'); do
+	for folder in $(of StateDirectory | sed 's|^|/var/lib/|') $(of RuntimeDirectory | sed 's|^|/run/|'); do
 		case $folder in
 		/run/*) mode=755 ;;
 		*) mode=750 ;;

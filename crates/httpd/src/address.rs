@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 /// A TCP address or a unix socket's path.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
     /// `tcp:HOST:PORT`, or without `tcp:`.
     Tcp(SocketAddr),
@@ -57,11 +56,37 @@ impl FromStr for Address {
     }
 }
 
-impl TryFrom<String> for Address {
-    type Error = BadAddress;
+/// Every address that a text stands for, as [`Address::all`] has them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place(Vec<Address>);
 
-    fn try_from(text: String) -> Result<Address, BadAddress> {
-        text.parse()
+impl Place {
+    /// At least one.
+    pub fn addresses(&self) -> &[Address] {
+        &self.0
+    }
+}
+
+impl From<Address> for Place {
+    fn from(address: Address) -> Place {
+        Place(vec![address])
+    }
+}
+
+impl FromIterator<Address> for Place {
+    /// There must be at least one.
+    fn from_iter<I: IntoIterator<Item = Address>>(all: I) -> Place {
+        let all = Vec::from_iter(all);
+        assert!(!all.is_empty());
+        Place(all)
+    }
+}
+
+impl FromStr for Place {
+    type Err = BadAddress;
+
+    fn from_str(text: &str) -> Result<Place, BadAddress> {
+        Address::all(text).map(Place)
     }
 }
 

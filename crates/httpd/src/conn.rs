@@ -16,7 +16,6 @@ const LINGER_BYTES: usize = 1 << 20;
 const LINGER: Duration = Duration::from_secs(2);
 
 /// A client's connection. It may be taken apart, to put a layer on the stream.
-#[derive(Debug)]
 pub struct Conn<S = Stream> {
     pub stream: S,
     pub input: Input,

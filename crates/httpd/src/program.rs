@@ -1,10 +1,13 @@
 //! What a daemon's program says, and with which code it ends.
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use tracing::level_filters::LevelFilter;
+
+use crate::options::with_file;
 
 /// The exit code of wrong usage.
 pub const USAGE: u8 = 2;
@@ -21,22 +24,33 @@ impl Program {
         Program(name)
     }
 
+    /// What the command line asks for; or the code to end with, where it is wrong or asked for words
+    /// alone.
+    pub fn settings<S: clap::Parser>(
+        self,
+        capabilities: impl FnOnce() -> Vec<&'static str>,
+    ) -> Result<S, ExitCode> {
+        let words: Vec<OsString> = std::env::args_os().collect();
+        if words.iter().any(|word| word == "--capabilities") {
+            return Err(self.print(capabilities().join("\n") + "\n"));
+        }
+        let words = with_file(words).map_err(|why| self.fail(USAGE, why))?;
+        S::try_parse_from(words).map_err(|error| {
+            if !error.use_stderr() {
+                return self.print(error.render());
+            }
+            let _ = error.print();
+            ExitCode::from(USAGE)
+        })
+    }
+
     /// Prints all of this to standard output.
-    pub fn print(self, text: impl Display) -> ExitCode {
+    fn print(self, text: impl Display) -> ExitCode {
         let mut out = io::stdout().lock();
         match write!(out, "{text}").and_then(|()| out.flush()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => self.fail(1, format_args!("cannot write to standard output: {error}")),
         }
-    }
-
-    /// What clap found wrong, or the help that was asked for.
-    pub fn usage(self, error: &clap::Error) -> ExitCode {
-        if !error.use_stderr() {
-            return self.print(error.render());
-        }
-        let _ = error.print();
-        ExitCode::from(USAGE)
     }
 
     /// A line on standard error. Where it can't be written either, there is the code.

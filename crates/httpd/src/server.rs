@@ -16,7 +16,10 @@ use tokio::runtime::{Builder, LocalOptions};
 use crate::address::Address;
 use crate::conn::Conn;
 use crate::listen::{ListenError, SocketFile, listen};
-use crate::ticket::{Core, Counts, Settings, Stop};
+use crate::metrics::Text;
+#[cfg(test)]
+use crate::ticket::Counts;
+use crate::ticket::{Core, Settings, Stop};
 use accept::{Listener, accept};
 
 /// How often at the least the ages of idle connections are looked at.
@@ -26,6 +29,9 @@ const LOOK: Duration = Duration::from_secs(1);
 pub trait Service: Send + Sync + 'static {
     /// What the sessions of one worker share.
     type Worker: 'static;
+
+    /// What the names of its metrics begin with.
+    const NAME: &'static str;
 
     /// Called in the worker's own thread.
     fn worker(&self, index: usize) -> Self::Worker;
@@ -38,6 +44,9 @@ pub trait Service: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Adds what it counts of its own.
+    fn report(&self, text: &mut Text);
+
     /// Called before accepting pauses for want of descriptors: some that are kept for speed may be
     /// given up.
     fn no_descriptor(&self) {}
@@ -49,8 +58,6 @@ pub struct Door {
     pub address: Address,
     /// Of a unix socket; without it, what the umask leaves.
     pub mode: Option<u32>,
-    /// Whether its connections count towards the limits. One whose do not is served by one worker.
-    pub counted: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +69,6 @@ pub enum StartError {
 }
 
 /// A running server. Dropped, it stops at once.
-#[derive(Debug)]
 pub struct Server {
     core: Arc<Core>,
     addresses: Vec<Address>,
@@ -77,14 +83,19 @@ impl Server {
         doors: &[Door],
         settings: Settings,
     ) -> Result<Server, StartError> {
-        let core = Arc::new(Core::new(settings));
+        let reporter = Arc::clone(&service);
+        let report = Box::new(move |text: &mut Text| reporter.report(text));
+        let core = Arc::new(Core::new(settings, S::NAME, report));
         let mut listeners: Vec<Vec<Listener>> = core.workers.iter().map(|_| Vec::new()).collect();
         let (mut addresses, mut files) = (Vec::new(), Vec::new());
-        for (at, door) in doors.iter().enumerate() {
-            let workers = if door.counted { core.workers.len() } else { 1 };
+        let metrics = core.settings.metrics.clone().map(|address| Door { address, mode: None });
+        for (at, door) in doors.iter().chain(&metrics).enumerate() {
+            // That of the metrics is one worker's, and no connection of it counts.
+            let counted = at < doors.len();
+            let workers = if counted { core.workers.len() } else { 1 };
             let listening = listen(&door.address, workers, door.mode)?;
             for (listeners, socket) in listeners.iter_mut().zip(listening.sockets) {
-                listeners.push(Listener::new(at, door, socket));
+                listeners.push(Listener::new(at, door, counted, socket));
             }
             addresses.push(listening.address);
             files.extend(listening.file);
@@ -118,18 +129,21 @@ impl Server {
         Ok(())
     }
 
-    /// Where it listens, in the order of its doors, with the ports that were found.
+    /// What `/metrics` says.
+    pub fn metrics(&self) -> String {
+        self.core.metrics()
+    }
+
+    /// Where it listens, in the order of its doors, with the ports that were found; that of the
+    /// metrics is the last.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
     /// Each worker's.
-    pub fn counts(&self) -> Vec<&Counts> {
+    #[cfg(test)]
+    fn counts(&self) -> Vec<&Counts> {
         self.core.workers.iter().map(|worker| &worker.counts).collect()
-    }
-
-    pub fn handle(&self) -> Handle {
-        Handle(Arc::clone(&self.core))
     }
 
     pub fn stop(&self, stop: Stop) {
@@ -155,20 +169,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.stop(Stop::Now);
         self.join();
-    }
-}
-
-/// What can be asked of a running server from anywhere.
-#[derive(Debug, Clone)]
-pub struct Handle(Arc<Core>);
-
-impl Handle {
-    pub fn counts(&self) -> Vec<&Counts> {
-        self.0.workers.iter().map(|worker| &worker.counts).collect()
-    }
-
-    pub fn is_draining(&self) -> bool {
-        self.0.draining.load(Ordering::SeqCst)
     }
 }
 

@@ -16,6 +16,10 @@ struct Echo {
 impl Service for Echo {
     type Worker = (Limits, Duration);
 
+    const NAME: &'static str = "echo";
+
+    fn report(&self, _: &mut Text) {}
+
     fn worker(&self, _: usize) -> Self::Worker {
         (Limits::default(), self.patience)
     }
@@ -63,6 +67,7 @@ fn settings() -> Settings {
         drain: Duration::from_secs(60),
         sndbuf: None,
         blocking_threads: 1,
+        metrics: None,
     }
 }
 
@@ -73,7 +78,7 @@ fn start(settings: Settings) -> (Server, PathBuf, tempfile::TempDir) {
 fn start_with(settings: Settings, patience: Duration) -> (Server, PathBuf, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
-    let door = |address| Door { address, mode: None, counted: true };
+    let door = |address| Door { address, mode: None };
     let doors = [Address::Unix(path.clone()), "127.0.0.1:0".parse().unwrap()].map(door);
     (Server::start(Arc::new(Echo { patience }), &doors, settings).unwrap(), path, dir)
 }

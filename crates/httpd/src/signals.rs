@@ -23,9 +23,8 @@ impl Signals {
         signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP]).map(Signals)
     }
 
-    /// Until the server has ended: SIGTERM and SIGINT end it, a second one at once; SIGHUP is for
-    /// `reload`.
-    pub fn obey(mut self, mut server: Server, mut reload: impl FnMut()) -> io::Result<()> {
+    /// Until the server has ended: a signal ends it, a second one at once.
+    pub fn obey(mut self, mut server: Server) -> io::Result<()> {
         let (threads, waiting) = (server.take_threads(), self.0.handle());
         let waiter = std::thread::Builder::new().name("waiter".to_owned()).spawn(move || {
             for thread in threads {
@@ -34,20 +33,14 @@ impl Signals {
             waiting.close();
         })?;
         let mut stopping = false;
-        for signal in &mut self.0 {
-            match signal {
-                SIGHUP => reload(),
-                _ if stopping => {
-                    tracing::warn!("a second signal: ending at once");
-                    server.stop(Stop::Now);
-                }
-                _ => {
-                    tracing::info!(
-                        "ending: no new connections, and what is in flight gets its time"
-                    );
-                    stopping = true;
-                    server.stop(Stop::Graceful);
-                }
+        for _ in &mut self.0 {
+            if stopping {
+                tracing::warn!("a second signal: ending at once");
+                server.stop(Stop::Now);
+            } else {
+                tracing::info!("ending: no new connections, and what is in flight gets its time");
+                stopping = true;
+                server.stop(Stop::Graceful);
             }
         }
         let _ = waiter.join();

@@ -12,8 +12,9 @@ use std::time::Duration;
 use rustix::fd::OwnedFd;
 use tokio::sync::{Notify, watch};
 
-use crate::address::origin;
+use crate::address::{Address, origin};
 use crate::idle::{Idle, end};
+use crate::metrics::Text;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -29,6 +30,8 @@ pub struct Settings {
     pub sndbuf: Option<usize>,
     /// Threads for `spawn_blocking`, a worker.
     pub blocking_threads: usize,
+    /// Where `/metrics` is served.
+    pub metrics: Option<Address>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,11 +49,26 @@ crate::counters! {
         paused: "counter" "accept_paused_total" "Times that accepting paused for want of descriptors.",
         evicted: "counter" "evicted_total" "Idle connections closed to make room for others.",
         turned_away: "counter" "turned_away_total" "Connections turned away for want of room.",
+        good: "counter" "responses_good_total" "Answers below 400.",
+        refusals: "counter" "responses_4xx_total" "Answers from 400 on: a client's mistake.",
+        failures: "counter" "responses_5xx_total" "Answers from 500 on: a mistake or a failure here.",
     }
 }
 
+impl Counts {
+    pub fn answered(&self, status: u16) {
+        match status {
+            ..400 => self.good.up(),
+            400..500 => self.refusals.up(),
+            500.. => self.failures.up(),
+        }
+    }
+}
+
+/// Adds what a daemon counts.
+type Report = Box<dyn Fn(&mut Text) + Send + Sync>;
+
 /// What the workers share.
-#[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) settings: Settings,
     open: AtomicUsize,
@@ -59,6 +77,8 @@ pub(crate) struct Core {
     pub(crate) workers: Vec<PerWorker>,
     pub(crate) draining: AtomicBool,
     pub(crate) stop: watch::Sender<Option<Stop>>,
+    name: &'static str,
+    report: Report,
 }
 
 #[derive(Debug)]
@@ -69,7 +89,7 @@ pub(crate) struct PerWorker {
 }
 
 impl Core {
-    pub(crate) fn new(settings: Settings) -> Core {
+    pub(crate) fn new(settings: Settings, name: &'static str, report: Report) -> Core {
         let worker =
             || PerWorker { idle: Idle::new(), counts: Counts::default(), closed: Notify::new() };
         Core {
@@ -79,8 +99,18 @@ impl Core {
             workers: (0..settings.workers).map(|_| worker()).collect(),
             draining: AtomicBool::new(false),
             stop: watch::Sender::new(None),
+            name,
+            report,
             settings,
         }
+    }
+
+    /// What was counted, for Prometheus.
+    pub(crate) fn metrics(&self) -> String {
+        let mut text = Text::new(self.name);
+        Counts::tell(self.workers.iter().map(|worker| &worker.counts), &mut text);
+        (self.report)(&mut text);
+        text.end()
     }
 
     /// Ends the one of all workers' connections that has been idle longest.
@@ -95,7 +125,6 @@ impl Core {
 }
 
 /// A connection's place among those that are counted. The socket is closed with it.
-#[derive(Debug)]
 pub struct Ticket {
     core: Arc<Core>,
     worker: usize,
@@ -124,6 +153,11 @@ impl Ticket {
             end(socket);
         }
         wait.await
+    }
+
+    /// What the worker counts.
+    pub fn counts(&self) -> &Counts {
+        &self.core.workers[self.worker].counts
     }
 
     /// The server ends: no connection is kept after its answer.

@@ -1,5 +1,4 @@
-//! What went wrong with an exchange: the kind, on whose side, whether another try may help, and
-//! why.
+//! What went wrong with an exchange: the kind, on whose side, and why.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,16 +16,6 @@ pub enum Source {
     Internal,
 }
 
-impl Source {
-    /// On whose side connecting to a backend failed: it is not to blame for what lacks here.
-    pub fn of_connecting(errno: Errno) -> Source {
-        match errno {
-            Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS => Source::Internal,
-            _ => Source::Upstream,
-        }
-    }
-}
-
 /// What failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -42,38 +31,15 @@ pub enum Kind {
     TooLarge,
     /// There is no room for it now.
     Busy,
-    /// A listener does not let it in.
-    NotPublic,
     /// A system call failed.
     System,
-}
-
-impl Kind {
-    /// The kind in a word or two.
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Connect => "cannot connect",
-            Kind::Timeout => "timeout",
-            Kind::Closed => "closed too early",
-            Kind::Malformed => "malformed",
-            Kind::TooLarge => "too large",
-            Kind::Busy => "busy",
-            Kind::NotPublic => "not public",
-            Kind::System => "system call failed",
-        }
-    }
 }
 
 /// Why an exchange ended before its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
-    /// What failed.
     pub kind: Kind,
-    /// On whose side.
     pub source: Source,
-    /// Whether another connection could fare better; whether the request may be given to one is
-    /// for the exchange to say, which knows how much of it is gone.
-    pub retryable: bool,
     /// What the kernel said, where it was asked.
     pub cause: Option<Errno>,
     /// What was being done, and with whom.
@@ -81,23 +47,14 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error that another try does not mend.
     pub fn new(source: Source, kind: Kind, context: impl Into<Cow<'static, str>>) -> Error {
-        Error { kind, source, retryable: false, cause: None, context: context.into() }
+        Error { kind, source, cause: None, context: context.into() }
     }
 
     /// The same with what the kernel said.
     #[must_use]
-    pub fn because(mut self, cause: Errno) -> Error {
-        self.cause = Some(cause);
-        self
-    }
-
-    /// The same, marked as one that may be tried again.
-    #[must_use]
-    pub fn retryable(mut self, retryable: bool) -> Error {
-        self.retryable = retryable;
-        self
+    pub fn because(self, cause: impl Into<Option<Errno>>) -> Error {
+        Error { cause: cause.into(), ..self }
     }
 
     /// The status that the client is answered with, if it can still be answered.
@@ -122,23 +79,19 @@ impl fmt::Display for Error {
             Source::Upstream => "backend",
             Source::Internal => "proxy",
         };
-        write!(f, "{side}: {}: {}", self.kind.name(), self.context)?;
+        let kind = match self.kind {
+            Kind::Connect => "cannot connect",
+            Kind::Timeout => "timeout",
+            Kind::Closed => "closed too early",
+            Kind::Malformed => "malformed",
+            Kind::TooLarge => "too large",
+            Kind::Busy => "busy",
+            Kind::System => "system call failed",
+        };
+        write!(f, "{side}: {kind}: {}", self.context)?;
         match self.cause {
             Some(cause) => write!(f, ": {cause}"),
             None => Ok(()),
         }
-    }
-}
-
-impl std::error::Error for Error {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_backend_is_not_to_blame_for_what_lacks_here() {
-        assert_eq!(Source::of_connecting(Errno::CONNREFUSED), Source::Upstream);
-        assert_eq!(Source::of_connecting(Errno::MFILE), Source::Internal);
     }
 }

@@ -1,27 +1,28 @@
 //! One request and its answer. Both directions run at once: a backend may answer before it has
 //! read the whole request.
+//!
+//! [`exchange`] is all of it: a connection to the backend ([`Exchange::connect`]), then both
+//! directions in turns ([`Exchange::poll_pass`]) until the answer has passed, and once more on
+//! another connection where nothing was lost by the first. How it ends is in `outcome`.
 
 mod outcome;
 
-use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use httpd::{Framing, Input, Pace, Ticket, unacknowledged};
 use rustix::io::Errno;
-use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::backend::Backend;
 use crate::conn::Conn;
 use crate::error::{Error, Kind, Source};
-use crate::flow::{Flow, FlowError, Pump, Tools};
+use crate::flow::{Flow, FlowError, Pump};
 use crate::forward::write_response;
 use crate::request::Method;
 use crate::response::{INTERIMS_MAX, Response, TOO_MANY_INTERIMS, parse_response};
-use crate::upstreams::Upstream;
+use crate::upstreams::{Upstream, is_ours};
 use crate::worker::Worker;
 
 /// The first read of an answer where its body can be spliced: most heads fit, and what comes
@@ -31,7 +32,7 @@ const HEAD_READ_BYTES: usize = 1 << 10;
 /// A request, as far as an exchange needs it.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    /// Method and target, for the log; empty if there is none.
+    /// Method and target, for the log.
     pub(crate) name: String,
     pub(crate) method: Method,
     pub(crate) minor: u8,
@@ -83,428 +84,335 @@ impl Timer {
     }
 }
 
-/// Its two directions share all this; none holds a borrow while it waits.
 struct Exchange<'x> {
     worker: &'x Worker,
-    client: RefCell<&'x mut Conn>,
+    client: &'x mut Conn,
+    /// What came behind the request's head.
+    input: &'x mut Input,
     ticket: &'x Ticket,
+    timer: &'x mut Timer,
     peer: Option<IpAddr>,
     asked: Asked,
-    request: RefCell<Flow>,
-    response: RefCell<Flow>,
-    pace: RefCell<Pace>,
+    request: Flow,
+    response: Flow,
+    pace: Pace,
     /// Bytes that had moved anywhere, and those of the client's side, when that was looked at.
-    moved: Cell<u64>,
-    seen: Cell<u64>,
-    /// The backend that was tried last, at which of its addresses.
-    backend: RefCell<Option<(Arc<Backend>, usize)>>,
-    /// Whether the connection had served before.
-    reused: Cell<bool>,
+    moved: u64,
+    seen: u64,
+    /// Whether the connection had served before, and whether it was tried with the head alone.
+    reused: bool,
+    tried: bool,
     /// When the request was sent, or given up.
-    sent_at: Cell<Option<Instant>>,
+    sent_at: Option<Instant>,
     /// The backend takes no more of the request, but may still answer.
-    broken: Cell<bool>,
+    broken: bool,
     /// The backend has said something.
-    heard: Cell<bool>,
-    interims: Cell<u32>,
+    heard: bool,
+    interims: u32,
     /// Whether an interim answer was passed on.
-    interim: Cell<bool>,
+    interim: bool,
     /// The status, once the final head is there.
-    status: Cell<Option<u16>>,
-    keep_client: Cell<bool>,
-    keep_backend: Cell<bool>,
-    until_close: Cell<bool>,
-    recorded: Cell<bool>,
+    status: Option<u16>,
+    keep_client: bool,
+    keep_backend: bool,
+    until_close: bool,
+    recorded: bool,
 }
 
-/// Passes a request on, and its answer back. `input` has what came behind the request's head.
+/// Passes a request on, and its answer back.
 pub(crate) async fn exchange(
     worker: &Worker,
     (client, input, ticket): (&mut Conn, &mut Input, &Ticket),
     (peer, asked): (Option<IpAddr>, Asked),
     timer: &mut Timer,
 ) -> Next {
-    let exchange = Exchange::new(worker, client, ticket, peer, asked);
-    let mut tries = 0;
+    let mut exchange = Exchange {
+        worker,
+        client,
+        input,
+        ticket,
+        timer,
+        peer,
+        request: Flow::new(),
+        response: Flow::new(),
+        pace: Pace::new(worker.shared.config.options.body_timeout),
+        moved: 0,
+        seen: 0,
+        reused: false,
+        tried: false,
+        sent_at: None,
+        broken: false,
+        heard: false,
+        interims: 0,
+        interim: false,
+        status: None,
+        keep_client: asked.keep_alive,
+        keep_backend: false,
+        until_close: false,
+        recorded: false,
+        asked,
+    };
+    let mut reuse = true;
     loop {
-        tries += 1;
-        match exchange.attempt(tries == 1, input, timer).await {
+        let error = match exchange.attempt(reuse).await {
             Ok(upstream) => return exchange.complete(upstream),
             Err(Fault::Gone) => return exchange.client_is_gone(),
-            Err(Fault::Failed(error)) => {
-                exchange.blame(&error);
-                if !exchange.may_repeat(&error, tries) {
-                    return exchange.fail(error);
-                }
-                worker.counters.backend_retries.up();
-            }
+            Err(Fault::Failed(error)) => error,
+        };
+        if !exchange.may_repeat(&error) {
+            return exchange.fail(error);
         }
+        worker.counters.backend_retries.up();
+        // A connection that failed may have had sisters that are as dead: the next is new.
+        reuse = false;
     }
 }
 
-impl<'x> Exchange<'x> {
-    fn new(
-        worker: &'x Worker,
-        client: &'x mut Conn,
-        ticket: &'x Ticket,
-        peer: Option<IpAddr>,
-        asked: Asked,
-    ) -> Exchange<'x> {
-        Exchange {
-            worker,
-            client: RefCell::new(client),
-            ticket,
-            peer,
-            request: RefCell::new(Flow::new()),
-            response: RefCell::new(Flow::new()),
-            pace: RefCell::new(Pace::new(worker.shared.timeouts.body_idle())),
-            moved: Cell::new(0),
-            seen: Cell::new(0),
-            backend: RefCell::new(None),
-            reused: Cell::new(false),
-            sent_at: Cell::new(None),
-            broken: Cell::new(false),
-            heard: Cell::new(false),
-            interims: Cell::new(0),
-            interim: Cell::new(false),
-            status: Cell::new(None),
-            keep_client: Cell::new(asked.keep_alive),
-            keep_backend: Cell::new(false),
-            until_close: Cell::new(false),
-            recorded: Cell::new(false),
-            asked,
-        }
-    }
-
+impl Exchange<'_> {
     /// One try, on one connection.
-    async fn attempt(
-        &self,
-        first: bool,
-        input: &mut Input,
-        timer: &mut Timer,
-    ) -> Result<Upstream, Fault> {
-        let mut upstream = Box::pin(self.connect(first)).await?;
-        self.rewind();
-        self.pass(&mut upstream, input, timer).await?;
+    async fn attempt(&mut self, reuse: bool) -> Result<Upstream, Fault> {
+        let mut upstream = self.connect(reuse).await?;
+        self.rewind(upstream.reused);
+        while poll_fn(|cx| self.poll_pass(cx, &mut upstream)).await? == Pump::Again {
+            tokio::task::yield_now().await;
+        }
         Ok(upstream)
     }
 
-    /// Both directions at once.
-    async fn pass(
-        &self,
-        upstream: &mut Upstream,
-        input: &mut Input,
-        timer: &mut Timer,
-    ) -> Result<(), Fault> {
-        let up = RefCell::new(&mut upstream.conn);
-        let sending = pin!(self.send_request(&up, input));
-        let answering = pin!(self.pass_answer(&up, &mut upstream.input));
-        tokio::select! {
+    async fn connect(&mut self, reuse: bool) -> Result<Upstream, Fault> {
+        self.reused = false;
+        let client = self.client.socket_mut();
+        // What is needed for a while only, is held for a while only.
+        let get = Box::pin(self.worker.upstreams.get(reuse));
+        let got = tokio::select! {
             biased;
-            () = self.client_goes() => Err(Fault::Gone),
-            Err(fault) = sending => Err(fault),
-            // Also before the request is done: the backend has said all that it will.
-            answered = answering => answered,
-            error = self.too_slow(&up, timer) => Err(Fault::Failed(error)),
-        }
+            () = poll_fn(|cx| client.poll_hung_up(cx)) => return Err(Fault::Gone),
+            got = get => got,
+        };
+        got.map_err(|errno| {
+            let busy = "every connection to the backend is taken, and none became free in time";
+            let to = self.worker.shared.config.backend.addresses()[0].to_string();
+            Fault::Failed(match errno {
+                Errno::AGAIN => Error::new(Source::Internal, Kind::Busy, busy),
+                Errno::TIMEDOUT => Error::new(Source::Upstream, Kind::Timeout, "connecting"),
+                ours if is_ours(ours) => {
+                    Error::new(Source::Internal, Kind::Connect, to).because(ours)
+                }
+                theirs => Error::new(Source::Upstream, Kind::Connect, to).because(theirs),
+            })
+        })
     }
 
-    /// Gets a connection to a backend, at the first of its addresses that takes it (RFC 1123, 2.3).
-    async fn connect(&self, first: bool) -> Result<Upstream, Fault> {
-        let tried = self.backend.take().map(|(backend, _)| backend);
-        let backend = self.worker.pick(tried.as_ref());
-        let (addresses, preferred) = (backend.place.addresses(), backend.preferred());
-        self.reused.set(false);
-        let mut failed = None;
-        for step in 0..addresses.len() {
-            let at = (preferred + step) % addresses.len();
-            self.backend.replace(Some((Arc::clone(&backend), at)));
-            let waits = Cell::new(false);
-            // A connection that failed may have had sisters that are as dead: the next is new.
-            let get = self.worker.upstreams.get(&backend, &addresses[at], first, &waits);
-            let got = tokio::select! {
-                biased;
-                () = self.client_goes() => return Err(Fault::Gone),
-                got = timeout(self.worker.shared.timeouts.connect(), get) => got,
-            };
-            let error = match got {
-                Ok(Ok((upstream, reused))) => {
-                    self.reused.set(reused);
-                    if !reused {
-                        backend.prefer(at);
-                    }
-                    return Ok(upstream);
-                }
-                Ok(Err(errno)) => {
-                    let (source, to) = (Source::of_connecting(errno), backend.place.to_string());
-                    Error::new(source, Kind::Connect, to).because(errno).retryable(true)
-                }
-                Err(_) => {
-                    self.worker.counters.timeouts.up();
-                    if waits.get() {
-                        // Its health is not in doubt: it has enough to do.
-                        let why =
-                            "every connection to a backend is taken, and none became free in time";
-                        return Err(Fault::Failed(Error::new(Source::Internal, Kind::Busy, why)));
-                    }
-                    Error::new(Source::Upstream, Kind::Timeout, "connecting").retryable(true)
-                }
-            };
-            if error.source != Source::Upstream {
-                return Err(Fault::Failed(error));
-            }
-            failed = Some(error);
-        }
-        let none = || Error::new(Source::Upstream, Kind::Connect, "it has no address");
-        Err(Fault::Failed(failed.unwrap_or_else(none)))
-    }
-
-    /// Another try begins: nothing has been sent, and nothing of the body consumed, or its rest
-    /// would be taken for its beginning.
-    fn rewind(&self) {
+    /// A try begins: nothing has been sent, and nothing of the body consumed, or its rest would be
+    /// taken for its beginning.
+    fn rewind(&mut self, reused: bool) {
         let (worker, framing) = (self.worker, self.asked.framing);
-        let mut flow = self.request.borrow_mut();
-        debug_assert_eq!(flow.consumed, 0, "a request is not begun again in its middle");
-        flow.release(&mut worker.pipes.borrow_mut());
-        *flow = Flow::new();
-        flow.out.push(&self.asked.head);
-        let may_splice = worker.shared.splice && self.client.borrow().can_splice_from();
+        debug_assert_eq!(self.request.consumed, 0, "a request is not begun again in its middle");
+        self.request.release(&mut worker.pipes.borrow_mut());
+        self.request = Flow::new();
+        self.request.out.push(&self.asked.head);
+        let may_splice = !worker.shared.config.no_splice && self.client.can_splice_from();
         let limit = worker.shared.http.body_bytes;
-        flow.start(framing, framing == Framing::Chunked, may_splice, limit);
-        self.sent_at.set(None);
-        self.broken.set(false);
-        self.heard.set(false);
-        self.interims.set(0);
-        self.pace.borrow_mut().again();
+        self.request.start(framing, framing == Framing::Chunked, may_splice, limit);
+        (self.reused, self.tried) = (reused, false);
+        self.sent_at = None;
+        self.broken = false;
+        self.heard = false;
+        self.interims = 0;
+        self.pace.again();
     }
 
-    /// Client to backend.
-    async fn send_request(&self, up: &RefCell<&mut Conn>, input: &mut Input) -> Result<(), Fault> {
-        let sent = self.send_all(up, input).await;
-        let (kind, why) = match sent {
-            Ok(()) => {
-                self.request.borrow_mut().release(&mut self.worker.pipes.borrow_mut());
-                self.sent_at.set(Some(Instant::now()));
-                return Ok(());
+    /// Both directions, as far as they come; pending while an event has to come first.
+    fn poll_pass(&mut self, cx: &mut Context<'_>, up: &mut Upstream) -> Poll<Result<Pump, Fault>> {
+        if self.client.socket_mut().poll_hung_up(cx).is_ready() {
+            return Poll::Ready(Err(Fault::Gone));
+        }
+        let sending = self.poll_request(cx, &mut up.conn)?;
+        // Its end ends the exchange also before the request is done: the backend has said all that it
+        // will.
+        match (self.poll_answer(cx, up)?, sending) {
+            (Poll::Ready(pump), _) => Poll::Ready(Ok(pump)),
+            (Poll::Pending, Poll::Ready(())) => Poll::Ready(Ok(Pump::Again)),
+            (Poll::Pending, Poll::Pending) => self.poll_too_slow(cx, &up.conn),
+        }
+    }
+
+    /// Client to backend; ready where there is more to do at once.
+    fn poll_request(&mut self, cx: &mut Context<'_>, up: &mut Conn) -> Poll<Result<(), Fault>> {
+        if self.sent_at.is_some() {
+            return Poll::Pending;
+        }
+        let mut pipes = self.worker.pipes.borrow_mut();
+        // If the backend has closed a connection that served before, its head alone tells, while all
+        // of the body is still there for another.
+        let head_alone = self.reused && !std::mem::replace(&mut self.tried, true);
+        let flushed = if head_alone { self.request.flush(cx, up) } else { Ok(true) };
+        let sent = match flushed {
+            Ok(_) => self.request.poll_pump(cx, self.client, self.input, up, &mut pipes),
+            Err(error) => Poll::Ready(Err(error)),
+        };
+        let (kind, why) = match ready!(sent) {
+            Ok(Pump::Again) => return Poll::Ready(Ok(())),
+            Ok(Pump::Done) => {
+                self.request.release(&mut pipes);
+                self.sent_at = Some(Instant::now());
+                return Poll::Pending;
             }
             // A backend may close its ears once it knows its answer: the answer counts.
             Err(FlowError::Sink(_)) => {
-                self.broken.set(true);
-                self.sent_at.set(Some(Instant::now()));
-                return Ok(());
+                self.broken = true;
+                self.sent_at = Some(Instant::now());
+                return Poll::Pending;
             }
-            Err(FlowError::Source(_)) => return Err(Fault::Gone),
+            Err(FlowError::Source(_)) => return Poll::Ready(Err(Fault::Gone)),
             Err(FlowError::TooLarge) => (Kind::TooLarge, "the body is larger than allowed".into()),
             Err(FlowError::Chunk(error)) => (Kind::Malformed, error.to_string()),
             Err(FlowError::SourceEnded) => {
                 (Kind::Closed, "the client ended before its request did".to_owned())
             }
         };
-        Err(Fault::Failed(Error::new(Source::Downstream, kind, why)))
-    }
-
-    async fn send_all(&self, up: &RefCell<&mut Conn>, input: &mut Input) -> Result<(), FlowError> {
-        if self.reused.get() {
-            // If the backend has closed the connection, this tells, while all of the body is
-            // still there for another.
-            let head = |cx: &mut Context<'_>| {
-                Poll::Ready(self.request.borrow_mut().flush(cx, &mut up.borrow_mut()))
-            };
-            poll_fn(head).await?;
-        }
-        loop {
-            let pump = poll_fn(|cx| {
-                let (client, up) = (&mut self.client.borrow_mut(), &mut up.borrow_mut());
-                self.poll_pump(cx, &self.request, client, input, up)
-            });
-            if pump.await? == Pump::Done {
-                return Ok(());
-            }
-            tokio::task::yield_now().await;
-        }
-    }
-
-    fn poll_pump(
-        &self,
-        cx: &mut Context<'_>,
-        flow: &RefCell<Flow>,
-        source: &mut Conn,
-        input: &mut Input,
-        sink: &mut Conn,
-    ) -> Poll<Result<Pump, FlowError>> {
-        let mut pipes = self.worker.pipes.borrow_mut();
-        let splice_min = self.worker.shared.limits.splice_min_bytes;
-        let mut tools = Tools { pipes: &mut pipes, splice_min };
-        flow.borrow_mut().poll_pump(cx, source, input, sink, &mut tools)
+        Poll::Ready(Err(Fault::Failed(Error::new(Source::Downstream, kind, why))))
     }
 
     /// Backend to client: heads, then the body.
-    async fn pass_answer(&self, up: &RefCell<&mut Conn>, input: &mut Input) -> Result<(), Fault> {
-        while self.status.get().is_none() {
-            let end = self.read_head(up, input).await?;
-            let head = &input.bytes()[..end];
-            match parse_response(head, self.asked.method, &self.worker.shared.http) {
+    fn poll_answer(
+        &mut self,
+        cx: &mut Context<'_>,
+        up: &mut Upstream,
+    ) -> Poll<Result<Pump, Fault>> {
+        while self.status.is_none() {
+            let end = ready!(self.poll_head(cx, up))?;
+            match parse_response(
+                &up.input.bytes()[..end],
+                self.asked.method,
+                &self.worker.shared.http,
+            ) {
                 Ok(response) if response.is_interim() => self.pass_interim(&response)?,
                 Ok(response) => self.accept(&response),
-                Err(error) => return Err(self.bad_answer(error.0)),
+                Err(error) => return Poll::Ready(Err(self.bad_answer(error.0))),
             }
-            input.consume(end);
+            up.input.consume(end);
         }
-        loop {
-            let pump = poll_fn(|cx| {
-                let (client, up) = (&mut self.client.borrow_mut(), &mut up.borrow_mut());
-                self.poll_pump(cx, &self.response, up, input, client)
-            });
-            match pump.await {
-                Ok(Pump::Done) => return Ok(()),
-                Ok(Pump::Again) => tokio::task::yield_now().await,
-                Err(FlowError::Sink(_)) => return Err(Fault::Gone),
-                Err(error) => return Err(self.bad_body(error)),
-            }
-        }
+        let mut pipes = self.worker.pipes.borrow_mut();
+        let Upstream { conn, input, .. } = up;
+        let pump = ready!(self.response.poll_pump(cx, conn, input, self.client, &mut pipes));
+        Poll::Ready(pump.map_err(|error| match error {
+            FlowError::Sink(_) => Fault::Gone,
+            error => self.bad_body(error),
+        }))
     }
 
     /// Waits for a head of the answer, and says how long it is.
-    async fn read_head(&self, up: &RefCell<&mut Conn>, input: &mut Input) -> Result<usize, Fault> {
+    fn poll_head(&mut self, cx: &mut Context<'_>, up: &mut Upstream) -> Poll<Result<usize, Fault>> {
         let limits = &self.worker.shared.http;
-        let splice = self.worker.shared.splice && self.client.borrow().can_splice_to();
+        let splice = !self.worker.shared.config.no_splice && self.client.can_splice_to();
         loop {
-            match input.find_head(limits) {
-                Ok(Some(end)) => return Ok(end),
+            match up.input.find_head(limits) {
+                Ok(Some(end)) => return Poll::Ready(Ok(end)),
                 Ok(None) => {}
-                Err(error) => return Err(self.bad_answer(&error.to_string())),
+                Err(error) => return Poll::Ready(Err(self.bad_answer(&error.to_string()))),
             }
             // As long as the client takes no more, no more is taken from the backend.
-            if self.interim.get() {
-                poll_fn(|cx| self.poll_interims(cx)).await?;
-            }
-            let first = splice && input.is_empty();
-            let most = if first { HEAD_READ_BYTES } else { limits.head_bytes };
-            let filled = poll_fn(|cx| {
-                let mut up = up.borrow_mut();
-                pin!(input.fill(&mut **up, most)).poll(cx)
-            });
-            match filled.await {
-                Ok(0) => return Err(self.no_answer(None)),
-                Ok(_) => {
-                    self.heard.set(true);
-                    self.pace.borrow_mut().again();
+            if self.interim {
+                match self.response.flush(cx, self.client) {
+                    Err(_) => return Poll::Ready(Err(Fault::Gone)),
+                    Ok(_) if self.response.out.is_empty() => {}
+                    Ok(_) => return Poll::Pending,
                 }
-                Err(error) => return Err(self.no_answer(Errno::from_io_error(&error))),
             }
-        }
-    }
-
-    fn poll_interims(&self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
-        let mut response = self.response.borrow_mut();
-        match response.flush(cx, &mut self.client.borrow_mut()) {
-            Err(_) => Poll::Ready(Err(Fault::Gone)),
-            Ok(_) if response.out.is_empty() => Poll::Ready(Ok(())),
-            Ok(_) => Poll::Pending,
+            let first = splice && up.input.is_empty();
+            let most = if first { HEAD_READ_BYTES } else { limits.head_bytes };
+            match ready!(pin!(up.input.fill(&mut up.conn, most)).poll(cx)) {
+                Ok(0) => return Poll::Ready(Err(self.no_answer(None))),
+                Ok(_) => {
+                    self.heard = true;
+                    self.pace.again();
+                }
+                Err(error) => {
+                    return Poll::Ready(Err(self.no_answer(Errno::from_io_error(&error))));
+                }
+            }
         }
     }
 
     /// Another head follows; HTTP/1.0 knows no interim answers, its clients don't see them.
-    fn pass_interim(&self, response: &Response<'_>) -> Result<(), Fault> {
-        self.interims.set(self.interims.get() + 1);
-        if self.interims.get() > INTERIMS_MAX {
+    fn pass_interim(&mut self, response: &Response<'_>) -> Result<(), Fault> {
+        self.interims += 1;
+        if self.interims > INTERIMS_MAX {
             return Err(self.bad_answer(TOO_MANY_INTERIMS));
         }
         if self.asked.minor > 0 {
-            self.interim.set(true);
-            let mut flow = self.response.borrow_mut();
-            write_response(response, 1, true, flow.out.end());
+            self.interim = true;
+            write_response(response, 1, true, self.response.out.end());
         }
         Ok(())
     }
 
     /// Takes up the final head.
-    fn accept(&self, response: &Response<'_>) {
+    fn accept(&mut self, response: &Response<'_>) {
         let minor = self.asked.minor;
-        // While the request isn't read to its end, where the next begins is not known.
-        let request_read = self.request.borrow().is_read();
-        let until_close = response.framing == Framing::UntilClose
+        self.until_close = response.framing == Framing::UntilClose
             || (response.framing == Framing::Chunked && minor == 0);
-        let keep = self.keep_client.get()
-            && request_read
-            && !self.broken.get()
-            && !until_close
+        // While the request isn't read to its end, where the next begins is not known.
+        self.keep_client &= self.request.is_read()
+            && !self.broken
+            && !self.until_close
             && !self.ticket.is_draining();
-        self.until_close.set(until_close);
-        self.keep_client.set(keep);
-        self.keep_backend.set(response.keep_alive);
-        self.status.set(Some(response.status));
+        self.keep_backend = response.keep_alive;
+        self.status = Some(response.status);
         let framed = response.framing == Framing::Chunked && minor > 0;
-        let splice = self.worker.shared.splice && self.client.borrow().can_splice_to();
-        let mut flow = self.response.borrow_mut();
-        write_response(response, minor, keep, flow.out.end());
-        flow.start(response.framing, framed, splice, 0);
-        if let Some((backend, _)) = &*self.backend.borrow()
-            && backend.answered()
-        {
-            tracing::info!(backend = %backend.place, "answers again");
-        }
+        let splice = !self.worker.shared.config.no_splice && self.client.can_splice_to();
+        write_response(response, minor, self.keep_client, self.response.out.end());
+        self.response.start(response.framing, framed, splice, 0);
     }
 
-    async fn client_goes(&self) {
-        poll_fn(|cx| self.client.borrow_mut().socket_mut().poll_hung_up(cx)).await;
-    }
-
-    /// Waits until whoever is waited for has taken too long.
-    async fn too_slow(&self, up: &RefCell<&mut Conn>, timer: &mut Timer) -> Error {
-        loop {
-            poll_fn(|cx| {
-                self.look_at_progress();
-                timer.poll(cx, self.deadline())
-            })
-            .await;
-            if !self.client_still_takes() {
-                self.worker.counters.timeouts.up();
-                return self.timeout(&up.borrow());
-            }
-            self.pace.borrow_mut().again();
-            self.client.borrow_mut().socket_mut().try_writing();
-            tokio::task::yield_now().await;
+    /// Whether whoever is waited for has taken too long; ready where another look is worth it.
+    fn poll_too_slow(&mut self, cx: &mut Context<'_>, up: &Conn) -> Poll<Result<Pump, Fault>> {
+        self.look_at_progress();
+        let deadline = match self.sent_at {
+            Some(sent) if self.status.is_none() => sent + self.worker.shared.config.answer_timeout,
+            _ => self.pace.until(),
+        };
+        ready!(self.timer.poll(cx, deadline));
+        if !self.client_still_takes() {
+            self.worker.counters.timeouts.up();
+            return Poll::Ready(Err(Fault::Failed(self.timeout(up))));
         }
-    }
-
-    fn deadline(&self) -> Instant {
-        match self.sent_at.get() {
-            Some(sent) if self.status.get().is_none() => {
-                sent + self.worker.shared.timeouts.backend_header()
-            }
-            _ => self.pace.borrow().until(),
-        }
+        self.pace.again();
+        self.client.socket_mut().try_writing();
+        Poll::Ready(Ok(Pump::Again))
     }
 
     /// Bytes of the answer that the client's socket took.
     fn taken(&self) -> u64 {
-        let client = self.client.borrow();
-        if client.can_splice_to() { self.response.borrow().sent } else { client.socket().written() }
+        if self.client.can_splice_to() {
+            self.response.sent
+        } else {
+            self.client.socket().written()
+        }
     }
 
-    /// Who is waited for begins his time anew: a backend with any byte, for it may be at work on
-    /// the next; a client with no fewer than the least.
-    fn look_at_progress(&self) {
-        let (request, response) = (self.request.borrow(), self.response.borrow());
+    /// Progress restarts the timer of the side that is waited for: any byte of the backend, for it
+    /// may be at work on the next; of the client no fewer than the least.
+    fn look_at_progress(&mut self) {
+        let (request, response) = (&self.request, &self.response);
         let moved = request.sent + response.sent + request.body_bytes() + response.body_bytes();
-        let moved = moved + self.client.borrow().socket().written();
-        if self.moved.replace(moved) == moved {
+        let moved = moved + self.client.socket().written();
+        if std::mem::replace(&mut self.moved, moved) == moved {
             return;
         }
-        let (waits_for_client, bytes) = match self.sent_at.get() {
+        let (waits_for_client, bytes) = match self.sent_at {
             None => (request.is_drained(), request.consumed),
             Some(_) => (!response.is_drained(), self.taken()),
         };
-        let since = bytes.abs_diff(self.seen.replace(bytes));
-        let mut pace = self.pace.borrow_mut();
-        if waits_for_client { pace.moved(since) } else { pace.again() }
+        let since = bytes.abs_diff(std::mem::replace(&mut self.seen, bytes));
+        if waits_for_client { self.pace.moved(since) } else { self.pace.again() }
     }
 
     /// Whether a client of whom no event came takes enough of an answer all the same.
-    fn client_still_takes(&self) -> bool {
-        let waits = self.status.get().is_some() && !self.response.borrow().is_drained();
-        let taken = self.taken().saturating_sub(unacknowledged(self.client.borrow().socket()));
-        waits && self.pace.borrow_mut().take(taken).is_ok()
+    fn client_still_takes(&mut self) -> bool {
+        let waits = self.status.is_some() && !self.response.is_drained();
+        let taken = self.taken().saturating_sub(unacknowledged(self.client.socket()));
+        waits && self.pace.take(taken).is_ok()
     }
 }

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use crate::conn::Conn;
 use crate::pipe::{Pipe, Pool};
-use crate::splice::Moved;
+use crate::splice::{Moved, SPLICE_MIN_BYTES};
 
 /// What may wait in memory for a slow reader: a record of TLS.
 const OUT_BYTES: usize = 16 << 10;
@@ -54,13 +54,6 @@ pub(crate) enum Pump {
 
 /// Bytes that a session may move before it is another's turn.
 const BUDGET_BYTES: u64 = 4 << 20;
-
-/// What a flow needs of its worker.
-pub(crate) struct Tools<'w> {
-    pub(crate) pipes: &'w mut Pool,
-    /// A splice of at least this number of bytes is worth its calls.
-    pub(crate) splice_min: u64,
-}
 
 /// One direction of an exchange.
 #[derive(Debug)]
@@ -153,7 +146,7 @@ impl Flow {
         source: &mut Conn,
         input: &mut Input,
         sink: &mut Conn,
-        tools: &mut Tools<'_>,
+        pipes: &mut Pool,
     ) -> Poll<Result<Pump, FlowError>> {
         let mut budget = BUDGET_BYTES;
         loop {
@@ -161,7 +154,7 @@ impl Flow {
             let filled = (self.held() == 0 || self.may_refill())
                 && self.out.len() < OUT_BYTES
                 && (self.out.is_empty() || sink.socket().is_writable())
-                && self.fill(cx, source, input, tools)?;
+                && self.fill(cx, source, input, pipes)?;
             let flushed = self.flush(cx, sink)?;
             if self.is_read() && self.out.is_empty() && self.held() == 0 {
                 ready!(sink.poll_flush(cx)).map_err(FlowError::Sink)?;
@@ -236,13 +229,13 @@ impl Flow {
         cx: &mut Context<'_>,
         source: &mut Conn,
         input: &mut Input,
-        tools: &mut Tools<'_>,
+        pipes: &mut Pool,
     ) -> Result<bool, FlowError> {
         if self.left.is_done() {
             return Ok(false);
         }
         if let Body::Chunked(_) = self.left {
-            return self.fill_chunked(cx, source, input, tools);
+            return self.fill_chunked(cx, source, input, pipes);
         }
         let left = self.left.next_bytes();
         if self.held() > 0 {
@@ -253,8 +246,8 @@ impl Flow {
             return Ok(true);
         }
         if self.may_splice
-            && left >= tools.splice_min
-            && let Some(moved) = self.splice(cx, source, left, tools)?
+            && left >= SPLICE_MIN_BYTES
+            && let Some(moved) = self.splice(cx, source, left, pipes)?
         {
             return Ok(moved);
         }
@@ -310,10 +303,10 @@ impl Flow {
         cx: &mut Context<'_>,
         source: &mut Conn,
         limit: u64,
-        tools: &mut Tools<'_>,
+        pipes: &mut Pool,
     ) -> Result<Option<bool>, FlowError> {
         if self.pipe.is_none() {
-            self.pipe = tools.pipes.take();
+            self.pipe = pipes.take();
         }
         let Some(pipe) = self.pipe.as_mut() else {
             self.may_splice = false;
@@ -328,7 +321,7 @@ impl Flow {
             Moved::End => self.ended().map(Some),
             Moved::Blocked | Moved::Unsupported => {
                 self.may_splice = false;
-                self.release(tools.pipes);
+                self.release(pipes);
                 Ok(None)
             }
         }
@@ -339,7 +332,7 @@ impl Flow {
         cx: &mut Context<'_>,
         source: &mut Conn,
         input: &mut Input,
-        tools: &mut Tools<'_>,
+        pipes: &mut Pool,
     ) -> Result<bool, FlowError> {
         let decoded = self.decode(input)?;
         if self.left.is_done() || (decoded && self.out.len() >= OUT_BYTES) {
@@ -348,8 +341,8 @@ impl Flow {
         let inside = self.left.next_bytes();
         if self.may_splice
             && input.is_empty()
-            && inside >= tools.splice_min
-            && let Some(moved) = self.splice(cx, source, inside, tools)?
+            && inside >= SPLICE_MIN_BYTES
+            && let Some(moved) = self.splice(cx, source, inside, pipes)?
         {
             return Ok(moved || decoded);
         }

@@ -13,14 +13,11 @@
 //! | [`splice`], [`pipe`] | socket to pipe to socket: the only place that splices |
 //! | [`mode`] | the hint |
 //! | [`conn`], [`tls`], [`ktls`] | connections |
-//! | `upstreams`, [`backend`] | connections to backends, and their health |
+//! | `upstreams` | connections to the backend |
 //! | [`request`], [`response`], [`forward`], [`policy`] | heads; bytes alone |
 //! | `worker` | what sessions share |
 //! | [`server`] | all of it, started, reloaded, stopped |
 
-mod access;
-pub mod backend;
-pub mod cli;
 pub mod config;
 pub mod conn;
 pub mod error;
@@ -30,7 +27,6 @@ pub mod forward;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod ktls;
-mod metrics;
 pub mod mode;
 pub mod pipe;
 pub mod policy;

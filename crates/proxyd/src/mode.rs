@@ -7,15 +7,13 @@ use ntcopy::socket::{Setting, Support, enable};
 use rustix::io::Errno;
 
 /// How sends to clients are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
     /// Plainly.
     Copy,
     /// Hinted, and the kernel obeys.
     Nt,
     /// Hinted, and the kernel's rule decides.
-    #[default]
     Adaptive,
 }
 
@@ -36,9 +34,9 @@ impl Mode {
             Mode::Nt => Some(Setting::Obey),
             Mode::Adaptive => Some(Setting::Every),
         };
-        let support = ntcopy::socket::kernel_support();
-        let setting = if support == Support::Kernel { setting } else { None };
-        Applied { asked: self, support, setting }
+        // The module attaches no TCP.
+        let setting = setting.filter(|_| ntcopy::socket::kernel_support() == Support::Kernel);
+        Applied { asked: self, setting }
     }
 }
 
@@ -47,12 +45,14 @@ impl Mode {
 pub struct Applied {
     /// The mode that was asked for.
     pub asked: Mode,
-    /// Who honours the hint.
-    pub support: Support,
     setting: Option<Setting>,
 }
 
 impl Applied {
+    pub fn is_hinted(&self) -> bool {
+        self.setting.is_some()
+    }
+
     /// Whether a hint was asked for and is not taken.
     pub fn is_plain_instead(&self) -> bool {
         self.asked != Mode::Copy && self.setting.is_none()

@@ -9,14 +9,12 @@ use std::task::ready;
 use httpd::{Ended, Refusal, Reply};
 use tokio::time::{Instant, timeout};
 
-use crate::access::Line;
 use crate::conn::Conn;
-use crate::error::{Error, Kind, Source};
 use crate::exchange::{Asked, Next, Timer, exchange};
 use crate::forward::{Facts, Reader, Scheme, write_request};
 use crate::request::{Method, Request, parse_request};
 use crate::tls;
-use crate::worker::{Opening, Worker};
+use crate::worker::Worker;
 
 /// Empty lines before a request, which RFC 9112, 2.2, lets a client send.
 const EMPTY_LINES_MAX: u32 = 8;
@@ -32,11 +30,7 @@ struct Client {
 
 /// Serves a connection, from its first byte to its end.
 pub(crate) async fn serve(worker: Rc<Worker>, conn: httpd::Conn) {
-    let scheme = match worker.shared.doors[conn.door] {
-        Opening::Metrics => return worker.shared.serve_metrics(conn).await,
-        Opening::Http => Scheme::Http,
-        Opening::Https => Scheme::Https,
-    };
+    let scheme = if worker.shared.is_tls(conn.door) { Scheme::Https } else { Scheme::Http };
     // What is needed for a while only, is held for a while only: idle connections are many.
     let Some(mut client) = Box::pin(Client::open(worker, conn, scheme)).await else { return };
     loop {
@@ -78,8 +72,9 @@ impl Client {
             Scheme::Http => Conn::Plain(stream),
             Scheme::Https => {
                 let shared = &worker.shared;
-                let accept = tls::accept(stream, shared.tls()?, shared.kernel_tls);
-                let Ok(Ok(conn)) = timeout(shared.timeouts.handshake(), accept).await else {
+                let accept = tls::accept(stream, shared.tls.clone()?, shared.kernel_tls);
+                let patience = shared.config.options.head_timeout;
+                let Ok(Ok(conn)) = timeout(patience, accept).await else {
                     worker.counters.handshakes_failed.up();
                     return None;
                 };
@@ -102,7 +97,7 @@ impl Client {
             return Some(());
         }
         let first = input.fill(stream, self.worker.shared.http.head_bytes);
-        match timeout(self.worker.shared.timeouts.header(), first).await {
+        match timeout(self.worker.shared.config.options.head_timeout, first).await {
             Ok(Ok(bytes)) if bytes > 0 => Some(()),
             _ => None,
         }
@@ -111,7 +106,7 @@ impl Client {
     /// The length of the next request's head, which is at the start of the input; `None` if the
     /// connection has ended.
     async fn head(&mut self) -> Option<Result<usize, Refusal>> {
-        let patience = self.worker.shared.timeouts.header();
+        let patience = self.worker.shared.config.options.head_timeout;
         for _ in 0..=EMPTY_LINES_MAX {
             match self.conn.head(&self.worker.shared.http, patience).await {
                 Ok(2) => self.conn.input.consume(2),
@@ -145,13 +140,14 @@ impl Client {
         let head = &input[..end];
         let request = parse_request(head, &shared.http).map_err(|refusal| refuse(refusal, None))?;
         let http = &request.http;
-        let name = if shared.log.is_some() { http.name() } else { String::new() };
+        let is_logged = tracing::enabled!(tracing::Level::DEBUG);
+        let name = if is_logged { http.name() } else { String::new() };
         let admitted = shared.policy.admit(http.method, http.target.path);
         admitted.map_err(|refusal| refuse(refusal, Some(&name)))?;
         if request.forwards == Some(0) {
-            self.note(200, Some(&name), None, started);
-            let text = "not passed on, for Max-Forwards is 0".to_owned();
-            return Err(Answer { status: 200, text, is_head });
+            let text = "not passed on, for Max-Forwards is 0";
+            self.note(200, Some(&name), text, started);
+            return Err(Answer { status: 200, text: text.to_owned(), is_head });
         }
         let asked = self.asked(&request, name, started);
         self.conn.input.consume(end);
@@ -159,7 +155,7 @@ impl Client {
     }
 
     fn asked(&self, request: &Request<'_>, name: String, started: Instant) -> Asked {
-        let splice = self.worker.shared.splice && self.conn.stream.can_splice_to();
+        let splice = !self.worker.shared.config.no_splice && self.conn.stream.can_splice_to();
         let facts = Facts {
             client: self.peer,
             scheme: self.scheme,
@@ -191,31 +187,15 @@ impl Client {
         started: Instant,
     ) -> Answer {
         self.worker.counters.requests_refused.up();
-        let kind = match refusal.status {
-            408 => Kind::Timeout,
-            413 | 414 | 431 => Kind::TooLarge,
-            403 | 405 => Kind::NotPublic,
-            _ => Kind::Malformed,
-        };
-        let error = Error::new(Source::Downstream, kind, refusal.reason);
-        self.note(refusal.status, name, Some(&error), started);
+        self.note(refusal.status, name, refusal.reason, started);
         Answer { status: refusal.status, text: refusal.reason.to_owned(), is_head }
     }
 
     /// Logs and counts an answer of the proxy itself.
-    fn note(&self, status: u16, name: Option<&str>, error: Option<&Error>, started: Instant) {
-        let took = started.elapsed();
-        self.worker.counters.answers.answered(status, took);
-        self.worker.log(&Line {
-            client: self.peer,
-            request: name.unwrap_or("-"),
-            status,
-            body_bytes: 0,
-            took,
-            backend: None,
-            spliced: false,
-            error,
-        });
+    fn note(&self, status: u16, name: Option<&str>, why: &str, started: Instant) {
+        self.conn.ticket.counts().answered(status);
+        let us = started.elapsed().as_micros() as u64;
+        tracing::debug!(client = ?self.peer, request = ?name, status, why, us, "answered itself");
     }
 
     async fn answer(mut self, answer: Answer) {
@@ -233,7 +213,7 @@ impl Client {
             }
             self.conn.stream.poll_flush(cx)
         });
-        if let Ok(Ok(())) = timeout(self.worker.shared.timeouts.body_idle(), sent).await {
+        if let Ok(Ok(())) = timeout(self.worker.shared.config.options.body_timeout, sent).await {
             self.goodbye().await;
         }
     }
@@ -241,7 +221,7 @@ impl Client {
     /// Says that nothing more will be sent, and waits a little for the client's own end.
     async fn goodbye(mut self) {
         self.conn.input.clear();
-        self.conn.stream.finish(self.worker.shared.timeouts.body_idle()).await;
+        self.conn.stream.finish(self.worker.shared.config.options.body_timeout).await;
         self.conn.linger().await;
     }
 
@@ -249,7 +229,7 @@ impl Client {
     /// kernel's may still have something to send; there is no wait beyond that.
     async fn leave(&mut self) {
         if self.conn.stream.is_encrypted() {
-            self.conn.stream.finish(self.worker.shared.timeouts.body_idle()).await;
+            self.conn.stream.finish(self.worker.shared.config.options.body_timeout).await;
         }
     }
 }

@@ -17,6 +17,10 @@ use rustix::pipe::{SpliceFlags, splice};
 
 use crate::pipe::Pipe;
 
+/// Bodies, and the insides of chunks, of at least this number of bytes are spliced: below, a copy
+/// costs less than the two calls of a splice.
+pub const SPLICE_MIN_BYTES: u64 = 16 << 10;
+
 /// What a splice did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {

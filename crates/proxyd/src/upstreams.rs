@@ -1,4 +1,4 @@
-//! A worker's connections to backends: lent to exchanges, or idle and bounded in number.
+//! A worker's connections to the backend: lent to exchanges, or idle and bounded in number.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -6,191 +6,165 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use httpd::{Address, Input, Stream, is_silent};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::backend::Backend;
+use crate::config::Config;
 use crate::conn::Conn;
-use crate::metrics::Counters;
+use crate::worker::Counters;
 
 /// How soon a unix backend whose queue was full is asked again, and how late at last: by one who
 /// waits, whoever many they are.
 const ASK_AGAIN: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(32)];
+/// How often idle connections are looked at.
+const LOOK: Duration = Duration::from_secs(1);
 
-/// A connection to a backend.
-#[derive(Debug)]
+/// A connection to the backend.
 pub(crate) struct Upstream {
     pub(crate) conn: Conn,
     /// What was read and not used yet: a head, and what came with it.
     pub(crate) input: Input,
-    gate: Rc<Gate>,
-    /// That of an exchange; an idle connection has none.
-    permit: Option<OwnedSemaphorePermit>,
-    idle_since: Instant,
+    /// Whether it has served before.
+    pub(crate) reused: bool,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl Drop for Upstream {
-    fn drop(&mut self) {
-        self.gate.open.set(self.gate.open.get() - 1);
-    }
-}
-
-/// The way to one backend.
-#[derive(Debug)]
-struct Gate {
-    backend: Arc<Backend>,
-    /// Connections, idle ones included.
-    open: Cell<usize>,
+/// All connections of a worker to the backend.
+pub(crate) struct Upstreams {
+    addresses: Vec<Address>,
+    /// The address that took a connection last.
+    preferred: Cell<usize>,
+    patience: Duration,
+    /// Connections, idle ones included, may be this many.
+    limit: usize,
     /// As many exchanges as may have one.
     permits: Arc<Semaphore>,
-    /// Held by who asks the backend for a connection: where its queue is full the others wait.
+    /// Held by who asks for a new connection: where the backend's queue is full the others wait.
     asking: Mutex<()>,
-}
-
-/// All connections of a worker to backends.
-#[derive(Debug)]
-pub(crate) struct Upstreams {
-    gates: Vec<Rc<Gate>>,
-    /// Connections to one backend; 0: no limit.
-    limit: usize,
-    /// Idle connections, the one that was used last at the end.
-    idle: RefCell<VecDeque<Upstream>>,
+    /// The one that was used last at the end; since when each is idle.
+    idle: RefCell<VecDeque<(Conn, Instant)>>,
     idle_limit: usize,
     counters: Arc<Counters>,
 }
 
 impl Upstreams {
-    pub(crate) fn new(
-        backends: &[Arc<Backend>],
-        limit: usize,
-        idle_limit: usize,
-        counters: Arc<Counters>,
-    ) -> Upstreams {
-        let permits = if limit == 0 { Semaphore::MAX_PERMITS } else { limit };
-        let gate = |backend: &Arc<Backend>| {
-            Rc::new(Gate {
-                backend: Arc::clone(backend),
-                open: Cell::new(0),
-                permits: Arc::new(Semaphore::new(permits)),
-                asking: Mutex::new(()),
-            })
-        };
-        let gates = backends.iter().map(gate).collect();
-        Upstreams { gates, limit, idle: RefCell::default(), idle_limit, counters }
+    pub(crate) fn new(config: &Config, counters: Arc<Counters>) -> Upstreams {
+        let limit = usize::from(config.backend_connections);
+        Upstreams {
+            addresses: config.backend.addresses().to_vec(),
+            preferred: Cell::new(0),
+            patience: config.connect_timeout,
+            limit,
+            permits: Arc::new(Semaphore::new(limit)),
+            asking: Mutex::new(()),
+            idle: RefCell::default(),
+            idle_limit: config.backend_idle,
+            counters,
+        }
     }
 
-    /// A connection, and whether it has served before; `reuse` says whether it may have. While
-    /// others' connections are what it waits for, `waits` is set.
-    pub(crate) async fn get(
-        &self,
-        backend: &Arc<Backend>,
-        address: &Address,
-        reuse: bool,
-        waits: &Cell<bool>,
-    ) -> Result<(Upstream, bool), Errno> {
-        let gate = self.gates.iter().find(|gate| Arc::ptr_eq(&gate.backend, backend));
-        let gate = gate.ok_or(Errno::INVAL)?;
-        waits.set(true);
-        let permit = Arc::clone(&gate.permits).acquire_owned().await.map_err(|_| Errno::INVAL)?;
-        if reuse && let Some(mut upstream) = self.take(gate) {
-            waits.set(false);
-            self.counters.backend_reuses.up();
-            upstream.permit = Some(permit);
-            return Ok((upstream, true));
-        }
-        if self.limit > 0 && gate.open.get() >= self.limit {
-            self.drop_oldest(gate);
-        }
-        let (fd, is_connected) = start(gate, address).await?;
-        waits.set(false);
-        self.counters.backend_connections.up();
-        let stream = Stream::new(Arc::new(fd));
-        let stream = stream.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-        gate.open.set(gate.open.get() + 1);
-        let mut upstream = Upstream {
-            conn: Conn::Plain(stream),
-            input: Input::default(),
-            gate: Rc::clone(gate),
-            permit: Some(permit),
-            idle_since: Instant::now(),
+    /// A connection; `reuse` says whether it may have served before.
+    ///
+    /// # Errors
+    ///
+    /// EAGAIN: others have all that there may be. Else why the last address that was tried took
+    /// none.
+    pub(crate) async fn get(&self, reuse: bool) -> Result<Upstream, Errno> {
+        let permit = timeout(self.patience, Arc::clone(&self.permits).acquire_owned()).await;
+        let permit = permit.map_err(|_| Errno::AGAIN)?.map_err(|_| Errno::INVAL)?;
+        let lend = |conn, reused| {
+            let count = if reused {
+                &self.counters.backend_reuses
+            } else {
+                &self.counters.backend_connections
+            };
+            count.up();
+            Upstream { conn, input: Input::default(), reused, _permit: permit }
         };
-        if !is_connected {
-            upstream.conn.socket_mut().connected().await?;
+        if reuse && let Some(conn) = self.take() {
+            return Ok(lend(conn, true));
         }
-        Ok((upstream, false))
-    }
-
-    /// An idle connection to that backend, the one that was used last. One on which the backend
-    /// has closed or spoken unasked is none: what it said would be taken for the next answer.
-    fn take(&self, gate: &Rc<Gate>) -> Option<Upstream> {
-        let mut idle = self.idle.borrow_mut();
-        loop {
-            let at = idle.iter().rposition(|upstream| Rc::ptr_eq(&upstream.gate, gate))?;
-            let upstream = idle.remove(at)?;
-            self.counters.backend_idle.set(idle.len() as u64);
-            if is_silent(upstream.conn.socket()) {
-                return Some(upstream);
+        let lent = self.limit - self.permits.available_permits();
+        if lent + self.idle.borrow().len() > self.limit {
+            self.idle.borrow_mut().pop_front();
+        }
+        let (count, first) = (self.addresses.len(), self.preferred.get());
+        let mut failed = Errno::INVAL;
+        for at in (first..first + count).map(|at| at % count) {
+            match self.connect(&self.addresses[at]).await {
+                Ok(stream) => {
+                    self.preferred.set(at);
+                    return Ok(lend(Conn::Plain(stream), false));
+                }
+                Err(errno) if is_ours(errno) => return Err(errno),
+                Err(errno) => failed = errno,
             }
         }
+        Err(failed)
+    }
+
+    /// The idle connection that was used last. One on which the backend has closed or spoken unasked
+    /// is none: what it said would be taken for the next answer.
+    fn take(&self) -> Option<Conn> {
+        let mut idle = self.idle.borrow_mut();
+        let found =
+            std::iter::from_fn(|| idle.pop_back()).find(|(conn, _)| is_silent(conn.socket()));
+        self.counters.backend_idle.set(idle.len() as u64);
+        found.map(|(conn, _)| conn)
     }
 
     /// Keeps a connection for the next exchange; beyond the limit the one that has been idle
     /// longest goes.
-    pub(crate) fn keep(&self, mut upstream: Upstream) {
+    pub(crate) fn keep(&self, upstream: Upstream) {
         let mut idle = self.idle.borrow_mut();
-        upstream.input = Input::default();
-        upstream.idle_since = Instant::now();
-        let _for_the_next = upstream.permit.take();
-        idle.push_back(upstream);
+        idle.push_back((upstream.conn, Instant::now()));
         if idle.len() > self.idle_limit {
             idle.pop_front();
         }
         self.counters.backend_idle.set(idle.len() as u64);
     }
 
-    fn drop_oldest(&self, gate: &Rc<Gate>) {
-        let mut idle = self.idle.borrow_mut();
-        if let Some(at) = idle.iter().position(|upstream| Rc::ptr_eq(&upstream.gate, gate)) {
-            idle.remove(at);
+    /// Connects. Where the queue of a unix socket is full, of which no event says when it is not, one
+    /// asks again, and the others wait for it.
+    async fn connect(&self, address: &Address) -> Result<Stream, Errno> {
+        let until = Instant::now() + self.patience;
+        let turn = timeout_at(until, self.asking.lock()).await.map_err(|_| Errno::AGAIN)?;
+        let mut wait = ASK_AGAIN[0];
+        loop {
+            let (fd, result) = start(address)?;
+            match result {
+                Ok(()) | Err(Errno::INPROGRESS) => {
+                    drop(turn);
+                    let stream = Stream::new(Arc::new(fd));
+                    let mut stream =
+                        stream.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+                    if result.is_err() {
+                        let connected = timeout_at(until, stream.connected()).await;
+                        connected.map_err(|_| Errno::TIMEDOUT)??;
+                    }
+                    return Ok(stream);
+                }
+                // For TCP this errno means that no local port is left, which waiting may mend as well.
+                Err(Errno::AGAIN) if Instant::now() < until => drop(fd),
+                Err(errno) => return Err(errno),
+            }
+            sleep(wait).await;
+            wait = (wait * 2).min(ASK_AGAIN[1]);
         }
-        self.counters.backend_idle.set(idle.len() as u64);
-    }
-
-    /// Closes those that have been idle for too long, that their backend has closed, and on which
-    /// it speaks without having been asked.
-    pub(crate) fn expire(&self, patience: Duration) {
-        let mut idle = self.idle.borrow_mut();
-        idle.retain(|upstream| {
-            upstream.idle_since.elapsed() < patience && is_silent(upstream.conn.socket())
-        });
-        self.counters.backend_idle.set(idle.len() as u64);
     }
 }
 
-/// Starts to connect; true if it is done already. Where the queue of a unix socket is full, of
-/// which no event says when it is not, one asks again, and the others wait for it.
-async fn start(gate: &Gate, address: &Address) -> Result<(OwnedFd, bool), Errno> {
-    let _turn = gate.asking.lock().await;
-    let mut wait = ASK_AGAIN[0];
-    loop {
-        let (fd, result) = connect(address)?;
-        match result {
-            Ok(()) => return Ok((fd, true)),
-            Err(Errno::INPROGRESS) => return Ok((fd, false)),
-            // For TCP this errno means that no local port is left, which waiting may mend as well.
-            Err(Errno::AGAIN) => drop(fd),
-            Err(errno) => return Err(errno),
-        }
-        tokio::time::sleep(wait).await;
-        wait = (wait * 2).min(ASK_AGAIN[1]);
-    }
+/// Whether something lacks here, for which a backend is not to blame.
+pub(crate) fn is_ours(errno: Errno) -> bool {
+    matches!(errno, Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS)
 }
 
-fn connect(address: &Address) -> Result<(OwnedFd, Result<(), Errno>), Errno> {
+fn start(address: &Address) -> Result<(OwnedFd, Result<(), Errno>), Errno> {
     let socket = |family| {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         rustix::net::socket_with(family, SocketType::STREAM, flags, None)
@@ -211,5 +185,16 @@ fn connect(address: &Address) -> Result<(OwnedFd, Result<(), Errno>), Errno> {
             let result = rustix::net::connect(&fd, &SocketAddrUnix::new(path)?);
             Ok((fd, result))
         }
+    }
+}
+
+/// Closes, again and again, connections that have been idle for too long, that the backend has
+/// closed, and on which it speaks without having been asked.
+pub(crate) async fn expire(upstreams: Rc<Upstreams>, patience: Duration) {
+    loop {
+        sleep(LOOK.min(patience)).await;
+        let mut idle = upstreams.idle.borrow_mut();
+        idle.retain(|(conn, since)| since.elapsed() < patience && is_silent(conn.socket()));
+        upstreams.counters.backend_idle.set(idle.len() as u64);
     }
 }

@@ -8,8 +8,6 @@ pub const KEY_BYTES_MAX: usize = 1024;
 /// Longest segment of a key, and most of them: a file system elsewhere can hold the objects, too.
 pub const SEGMENT_BYTES_MAX: usize = 253;
 pub const SEGMENTS_MAX: usize = 32;
-/// First segment that no object has: the daemon's own pages are there.
-pub const RESERVED: &str = "_";
 
 /// The name of an object: one or more segments with `/` between them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,8 +33,6 @@ pub enum BadKey {
     NotUtf8,
     #[error("a percent sign is not followed by two hexadecimal digits")]
     BadPercent,
-    #[error("keys under '{RESERVED}/' belong to the daemon")]
-    Reserved,
 }
 
 impl Key {
@@ -83,9 +79,6 @@ impl FromStr for Key {
                 long if long.len() > SEGMENT_BYTES_MAX => return Err(BadKey::SegmentTooLong),
                 _ => {}
             }
-        }
-        if text.split('/').next() == Some(RESERVED) {
-            return Err(BadKey::Reserved);
         }
         Ok(Key(text.to_owned()))
     }
@@ -153,8 +146,6 @@ mod tests {
             ("/a%ff", Err(BadKey::NotUtf8)),
             ("/a%", Err(BadKey::BadPercent)),
             ("/a%+1", Err(BadKey::BadPercent)),
-            ("/_/stat", Err(BadKey::Reserved)),
-            ("/%5f/stat", Err(BadKey::Reserved)),
             (&deepest, Ok(&deepest[1..])),
             (&too_deep, Err(BadKey::TooDeep)),
             (&longer, Err(BadKey::SegmentTooLong)),

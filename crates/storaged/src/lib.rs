@@ -10,7 +10,6 @@ pub mod config;
 mod counters;
 pub mod fault;
 mod key;
-mod metrics;
 mod plan;
 mod request;
 mod send;

@@ -15,12 +15,11 @@ fn main() -> ExitCode {
     if let Err(error) = fault::init() {
         return program.fail(USAGE, error);
     }
-    let config = match Config::of_words(std::env::args_os().collect()) {
-        Ok(Some(config)) => config,
-        Ok(None) => return program.print(capabilities()),
-        Err(error) => return program.usage(&error),
+    let config: Config = match program.settings(capabilities) {
+        Ok(config) => config,
+        Err(code) => return code,
     };
-    program.log(config.log_level);
+    program.log(config.options.log_level);
     match serve(config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => program.fail(1, error),
@@ -28,7 +27,7 @@ fn main() -> ExitCode {
 }
 
 /// What tests ask before they skip something.
-fn capabilities() -> String {
+fn capabilities() -> Vec<&'static str> {
     let mut words = vec!["splice", "sendfile", "vmsplice"];
     match ntcopy::socket::kernel_support() {
         Support::Kernel => words.push("nt-kernel"),
@@ -38,5 +37,5 @@ fn capabilities() -> String {
     if fault::OBEYED {
         words.push("fault-points");
     }
-    words.join("\n") + "\n"
+    words
 }

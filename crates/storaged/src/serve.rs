@@ -5,14 +5,13 @@ use std::io::{self, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use httpd::{
-    AccessLog, Address, Conn, Door, Server, Service, Settings, Signals, StartError,
-    raise_file_limit,
-};
+use httpd::metrics::Text;
+use httpd::{Conn, Server, Service, Settings, Signals, StartError, raise_file_limit};
 use ntcopy::socket::Support;
 
 use crate::answer::Asked;
 use crate::config::Config;
+use crate::counters::Counters;
 use crate::send::ModeSetting;
 use crate::session::session;
 use crate::shared::{LISTS, Shared, Worker};
@@ -20,6 +19,7 @@ use crate::store::{OpenError, Store};
 
 /// Descriptors for everything but connections and open objects.
 const OTHER_FILES: u64 = 128;
+
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error(transparent)]
@@ -34,6 +34,7 @@ struct Objects(Arc<Shared>);
 
 impl Service for Objects {
     type Worker = Worker;
+    const NAME: &'static str = "storaged";
 
     fn worker(&self, index: usize) -> Worker {
         Worker { shared: Arc::clone(&self.0), index }
@@ -48,13 +49,19 @@ impl Service for Objects {
         asked.error(503, "no room for another connection; try again").head
     }
 
+    fn report(&self, text: &mut Text) {
+        Counters::tell(self.0.counters.iter(), text);
+        let hints = u8::from(self.0.hints != Support::None);
+        let help = "1 if the kernel takes MSG_NTCOPY; if 0, nt and adaptive copy.";
+        text.family("gauge", "hints", help, hints);
+    }
+
     fn no_descriptor(&self) {
         self.0.store.give_up_some();
     }
 }
 
-/// Serves until SIGTERM or SIGINT, then ends what is in flight; a second one ends it at once.
-/// SIGHUP opens the access log anew.
+/// Serves until a signal comes, then ends what is in flight; a second one ends it at once.
 ///
 /// When every address is listened on they are printed on standard output, a line each:
 /// `listening on …`, `metrics on …`.
@@ -67,43 +74,24 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     let signals = Signals::catch().map_err(io("catch signals"))?;
     check_file_limit(&config);
     let store = Store::open(&config.data, config.open_objects)?;
-    let log = config.access_log.as_deref().map(AccessLog::open).transpose();
-    let log = log.map_err(io("open the access log"))?;
-    let shared = Arc::new(Shared::new(config, store, log));
+    let shared = Arc::new(Shared::new(config, store));
     say_what_is_missing(&shared);
     let config = &shared.config;
-    let mode = config.socket_mode.map(|bits| bits.0);
-    let door = |address: &Address, counted| Door { address: address.clone(), mode, counted };
-    let listen = config.listen.iter().map(|address| door(address, true));
-    let doors: Vec<Door> =
-        listen.chain(config.metrics.iter().map(|address| door(address, false))).collect();
+    let doors = config.options.doors(&config.options.listen);
     let settings = Settings {
-        workers: config.worker_threads(),
-        connections: config.connections_max,
-        per_client: 0,
-        idle: config.idle_timeout,
-        drain: config.drain_timeout,
         sndbuf: config.sndbuf.map(|bytes| bytes as usize),
         blocking_threads: 2 * config.disk_threads + LISTS,
+        ..config.options.settings()
     };
     let server = Server::start(Arc::new(Objects(Arc::clone(&shared))), &doors, settings)?;
-    let _ = shared.server.set(server.handle());
-    announce(&server, shared.admin_door()).map_err(io("write to standard output"))?;
-    signals.obey(server, || reopen_log(&shared)).map_err(io("wait for signals"))
+    announce(&server, doors.len()).map_err(io("write to standard output"))?;
+    signals.obey(server).map_err(io("wait for signals"))
 }
 
-fn reopen_log(shared: &Shared) {
-    let reopened = shared.access_log.as_ref().map_or(Ok(()), AccessLog::reopen);
-    match reopened {
-        Ok(()) => tracing::info!("the access log is opened anew; settings take a restart"),
-        Err(error) => tracing::error!(%error, "cannot open the access log anew; the old one stays"),
-    }
-}
-
-fn announce(server: &Server, admin_door: usize) -> io::Result<()> {
+fn announce(server: &Server, doors: usize) -> io::Result<()> {
     let mut out = io::stdout().lock();
     for (at, address) in server.addresses().iter().enumerate() {
-        writeln!(out, "{} on {address}", if at == admin_door { "metrics" } else { "listening" })?;
+        writeln!(out, "{} on {address}", if at < doors { "listening" } else { "metrics" })?;
     }
     out.flush()
 }
@@ -124,7 +112,7 @@ fn say_what_is_missing(shared: &Shared) {
 }
 
 fn check_file_limit(config: &Config) {
-    let wanted = (config.connections_max + config.open_objects) as u64 + OTHER_FILES;
+    let wanted = (config.options.connections_max + config.open_objects) as u64 + OTHER_FILES;
     if let Some(maximum) = raise_file_limit().filter(|maximum| *maximum < wanted) {
         tracing::warn!(
             maximum,

@@ -13,7 +13,6 @@ use rustix::io::Errno;
 use crate::answer::{Answer, Asked};
 use crate::condition::{Current, Verdict};
 use crate::key::{Key, percent_decode};
-use crate::metrics;
 use crate::plan::plan;
 use crate::request::{LIMITS, Method, Reader, Request, parse};
 use crate::send::{Facts, Outgoing, Progress, Set, choose};
@@ -32,7 +31,7 @@ const BROKEN: &str = "this request met a mistake of the daemon's";
 pub async fn session(worker: Rc<Worker>, mut conn: Conn) {
     let mut set = Set::NONE;
     loop {
-        let head = conn.head(&LIMITS, worker.shared.config.head_timeout).await;
+        let head = conn.head(&LIMITS, worker.shared.config.options.head_timeout).await;
         if head == Err(Ended::Closed) {
             return;
         }
@@ -129,29 +128,13 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
     let shared = &worker.shared;
     let keep_alive = request.keep_alive && !conn.ticket.is_draining();
     let asked = Asked::of(request.method, keep_alive);
-    let is_admin = conn.door == shared.admin_door();
     let reads = matches!(request.method, Method::Get | Method::Head);
-    let page = match &*request.path {
-        "/_/stat" | "/" | "/metrics" if reads => page_verdict(worker, asked, request),
-        _ => None,
-    };
-    if page.is_some() {
-        return page;
-    }
-    match &*request.path {
-        "/_/stat" if reads => {
-            return Some(asked.page("application/json", &metrics::stat(shared)));
-        }
-        "/metrics" if reads && is_admin => {
-            let text = metrics::metrics(shared);
-            return Some(asked.page(httpd::metrics::CONTENT_TYPE, text.as_bytes()));
-        }
-        _ if is_admin => {
-            let last = Asked { keep_alive: false, ..asked };
-            return Some(last.error(404, "here are /metrics and /_/stat"));
-        }
-        "/" if reads => return Some(list(worker, asked, request).await),
-        _ => {}
+    if request.path == "/" && reads {
+        return Some(match request.conditions.judge(&Current::Page) {
+            Verdict::Hold => list(worker, asked, request).await,
+            Verdict::Fail => asked.store_error(&StoreError::Condition { key: "/".to_owned() }),
+            Verdict::Known => asked.known(),
+        });
     }
     // What the client sends behind a refused head is not looked for.
     let last = Asked { keep_alive: false, ..asked };
@@ -172,18 +155,6 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
             let gone = shared.wait(Work::Change, move || store.delete(&key, &conditions)).await;
             Some(worker.done(asked, gone, |()| asked.deleted()))
         }
-    }
-}
-
-/// The answer for a page whose conditions do not hold: it has neither a tag nor a date.
-fn page_verdict(worker: &Worker, asked: Asked, request: &Request) -> Option<Answer> {
-    match request.conditions.judge(&Current::Page) {
-        Verdict::Hold => None,
-        Verdict::Fail => {
-            let error = StoreError::Condition { key: request.path.clone() };
-            Some(worker.failed(asked, &error))
-        }
-        Verdict::Known => Some(asked.known()),
     }
 }
 
@@ -235,7 +206,7 @@ async fn put(
     if request.expects_continue && conn.input.is_empty() && !body.is_done() {
         conn.stream.send_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.ok()?;
     }
-    let mut pace = Pace::new(config.body_timeout);
+    let mut pace = Pace::new(config.options.body_timeout);
     while !body.is_done() {
         let step = match body.next(conn.input.bytes()) {
             Ok(step) => step,
@@ -392,8 +363,8 @@ impl<'a> Sending<'a> {
 
 impl Drop for Sending<'_> {
     fn drop(&mut self) {
-        let (counters, took) = (self.worker.counters(), self.started.elapsed());
-        self.worker.answers().answered(self.status, took);
+        let counters = self.worker.counters();
+        self.conn.ticket.counts().answered(self.status);
         if !self.is_whole {
             counters.aborted.up();
         }
@@ -401,24 +372,18 @@ impl Drop for Sending<'_> {
         if self.body_bytes > 0 {
             counters.sent(mode, sent);
         }
-        let Some(log) = &self.worker.shared.access_log else { return };
         let (method, path) = self.name.as_ref().map(|(m, p)| (m.name(), &**p)).unzip();
-        let mut line = httpd::date(|date| {
-            serde_json::json!({
-                "date": date,
-                "peer": self.conn.peer.map(|peer| peer.to_string()),
-                "method": method,
-                "path": path.unwrap_or_default(),
-                "status": self.status,
-                "body_bytes": sent + self.in_head,
-                "us": took.as_micros() as u64,
-                "mode": (self.body_bytes > 0).then(|| mode.name()),
-                "aborted": !self.is_whole,
-            })
-        })
-        .to_string();
-        line.push('\n');
-        log.line(line.into_bytes());
+        tracing::debug!(
+            peer = ?self.conn.peer,
+            method,
+            path = ?path.unwrap_or_default(),
+            status = self.status,
+            body_bytes = sent + self.in_head,
+            us = self.started.elapsed().as_micros() as u64,
+            mode = (self.body_bytes > 0).then(|| mode.name()),
+            whole = self.is_whole,
+            "answered"
+        );
     }
 }
 

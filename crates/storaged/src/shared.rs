@@ -1,9 +1,7 @@
 //! What all sessions share.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use httpd::metrics::Answers;
-use httpd::{AccessLog, Handle};
 use ntcopy::socket::Support;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -29,31 +27,21 @@ pub enum Work {
 pub struct Shared {
     pub config: Config,
     pub store: Arc<Store>,
-    pub access_log: Option<AccessLog>,
     /// One a worker.
-    pub counters: Vec<(Counters, Answers)>,
+    pub counters: Vec<Counters>,
     pub hints: Support,
     turns: [Semaphore; 3],
-    /// Set once the server has started: no session asks before.
-    pub server: OnceLock<Handle>,
 }
 
 impl Shared {
-    pub fn new(config: Config, store: Store, access_log: Option<AccessLog>) -> Shared {
+    pub fn new(config: Config, store: Store) -> Shared {
         Shared {
             store: Arc::new(store),
-            access_log,
-            counters: (0..config.worker_threads()).map(|_| Default::default()).collect(),
+            counters: (0..config.options.workers()).map(|_| Default::default()).collect(),
             hints: ntcopy::socket::kernel_support(),
             turns: [config.disk_threads, config.disk_threads, LISTS].map(Semaphore::new),
-            server: OnceLock::new(),
             config,
         }
-    }
-
-    /// The door where only what is measured is to be had.
-    pub fn admin_door(&self) -> usize {
-        self.config.listen.len()
     }
 
     /// Has `work` done by a thread that waits for the disk; `None` if it panicked, and the log has
@@ -76,10 +64,6 @@ pub struct Worker {
 
 impl Worker {
     pub fn counters(&self) -> &Counters {
-        &self.shared.counters[self.index].0
-    }
-
-    pub fn answers(&self) -> &Answers {
-        &self.shared.counters[self.index].1
+        &self.shared.counters[self.index]
     }
 }

@@ -211,10 +211,6 @@ impl Store {
         })
     }
 
-    pub fn open_objects(&self) -> usize {
-        self.cache().len()
-    }
-
     /// Closes some of the open objects, for their descriptors.
     pub fn give_up_some(&self) {
         let mut cache = self.cache();

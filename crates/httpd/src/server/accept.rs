@@ -15,13 +15,18 @@ use tokio::io::unix::AsyncFd;
 use super::{Door, Service};
 use crate::address::Address;
 use crate::conn::Conn;
-use crate::head::Input;
+use crate::head::{Input, Limits};
 use crate::listen::BACKLOG;
+use crate::metrics::CONTENT_TYPE;
+use crate::reply::Reply;
+use crate::request::parse_request;
 use crate::stream::Stream;
 use crate::ticket::{Core, ticket};
 
 /// How long accepting pauses for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(250);
+/// For a request of the metrics, and again for its answer.
+const METRICS_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A listening socket, as one worker has it.
 pub(super) struct Listener<T = Arc<OwnedFd>> {
@@ -32,9 +37,9 @@ pub(super) struct Listener<T = Arc<OwnedFd>> {
 }
 
 impl Listener {
-    pub(super) fn new(at: usize, door: &Door, socket: Arc<OwnedFd>) -> Listener {
+    pub(super) fn new(at: usize, door: &Door, counted: bool, socket: Arc<OwnedFd>) -> Listener {
         let tcp = matches!(door.address, Address::Tcp(_));
-        Listener { door: at, tcp, counted: door.counted, socket }
+        Listener { door: at, tcp, counted, socket }
     }
 
     pub(super) fn register(self) -> io::Result<Listener<AsyncFd<Arc<OwnedFd>>>> {
@@ -155,5 +160,27 @@ fn admit<S: Service>(
     };
     counts.accepted.up();
     let conn = Conn { stream, input: Input::default(), peer, door: listener.door, ticket };
-    tokio::task::spawn_local(S::serve(Rc::clone(worker), conn));
+    if listener.counted {
+        tokio::task::spawn_local(S::serve(Rc::clone(worker), conn));
+    } else {
+        tokio::task::spawn_local(serve_metrics(Arc::clone(core), conn));
+    }
+}
+
+async fn serve_metrics(core: Arc<Core>, mut conn: Conn) {
+    let limits = Limits::default();
+    let Ok(head) = conn.head(&limits, METRICS_PATIENCE).await else { return };
+    let (status, body) = match parse_request(&conn.input.bytes()[..head], &limits) {
+        Err(refusal) => (refusal.status, format!("{}\n", refusal.reason)),
+        Ok(request) if request.target.path != "/metrics" => (404, "try /metrics\n".to_owned()),
+        Ok(_) => (200, core.metrics()),
+    };
+    let mut reply = Reply::new(status, false);
+    reply.field("Content-Type", CONTENT_TYPE);
+    let reply = reply.end_with(body.as_bytes(), conn.input.bytes().starts_with(b"HEAD "));
+    let sent = tokio::time::timeout(METRICS_PATIENCE, conn.stream.send_all(&reply)).await;
+    if let Ok(Ok(())) = sent {
+        conn.stream.end_sending();
+        conn.linger().await;
+    }
 }

@@ -3,6 +3,7 @@
 
 #![allow(dead_code)]
 
+use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -62,6 +63,12 @@ pub fn header<'h>(head: &'h str, name: &str) -> Option<&'h str> {
         let (other, value) = line.split_once(": ")?;
         other.eq_ignore_ascii_case(name).then_some(value)
     })
+}
+
+/// What metrics say, by names without that prefix.
+pub fn samples(text: &str, prefix: &str) -> HashMap<String, u64> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix(prefix)?.split_once(' '));
+    lines.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
 }
 
 impl Peer {

@@ -22,7 +22,7 @@ pub fn write(folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(&man)
         .with_context(|| format!("{}: the folder cannot be made", man.display()))?;
     // A page of `help` for each command that has others below it would say nothing.
-    let daemons = [storaged::config::Config::command(), proxyd::cli::Cli::command()];
+    let daemons = [storaged::config::Config::command(), proxyd::config::Config::command()];
     for mut command in [without_help(ntcopy_cli::command())].into_iter().chain(daemons) {
         command.build();
         write_pages(&command, &man)?;

@@ -17,10 +17,9 @@ use std::thread;
 use std::time::Duration;
 
 use cases::{Case, all};
+use clap::Parser;
 use httpd::Address;
 use proxyd::config::Config;
-use proxyd::mode::Mode;
-use proxyd::policy::Policy;
 use proxyd::server::Server;
 
 /// What became of a case.
@@ -130,15 +129,10 @@ fn table(name: &str, verdicts: &[(Case, Verdict, Vec<u8>)]) {
 #[test]
 fn nothing_with_two_readings_goes_through() {
     let (backend, seen) = backend("127.0.0.1:0".parse().unwrap());
-    let server = Server::start(Config {
-        listen: vec!["tcp:127.0.0.1:0".parse().unwrap()],
-        backends: vec![Address::Tcp(backend).into()],
-        edge: Policy { lists: true, ..Policy::default() },
-        workers: 1,
-        mode: Mode::Copy,
-        ..Config::default()
-    })
-    .unwrap();
+    let to = Address::Tcp(backend).to_string();
+    let words = ["proxyd", "--listen", "tcp:127.0.0.1:0", "--backend", &to, "--workers", "1"];
+    let words = words.into_iter().chain(["--mode", "copy", "--lists"]);
+    let server = Server::start(Config::parse_from(words)).unwrap();
     let Address::Tcp(proxy) = server.addresses().plain[0] else { panic!() };
     let verdicts = run(proxy, &seen, Duration::from_secs(60));
     table("proxyd", &verdicts);

@@ -1,8 +1,9 @@
 //! Bodies of every framing and size, spliced and copied, both ways, and whose they are.
 
 use proxyd::mode::Mode;
+use proxyd::splice::SPLICE_MIN_BYTES;
 
-use crate::common::{Backend, Peer, config, connect, counters, eventually, pattern, proxy};
+use crate::common::{Backend, Peer, connect, counters, eventually, pattern, proxy};
 
 /// Around the sizes at which something changes: a read, the least splice, a buffer, a pipe.
 const SIZES: [usize; 17] = [
@@ -40,23 +41,23 @@ fn exchange(client: &mut Peer, size: usize) {
 fn bodies_arrive_whole_in_every_framing_both_ways() {
     let backend = Backend::standard();
     for splice in [true, false] {
-        let server = proxy(&backend, |config| config.splice = splice);
+        let server = proxy(&backend, |config| config.no_splice = !splice);
         let mut client = connect(&server);
         for size in SIZES {
             exchange(&mut client, size);
             let mut other = connect(&server);
             assert!(other.get(&format!("/close/{size}")).body == pattern(size), "{size}");
         }
-        assert_eq!(counters(&server)["proxyd_spliced_bytes_total"] > 0, splice);
+        assert_eq!(counters(&server)["spliced_bytes_total"] > 0, splice);
     }
     // A TCP backend, which the proxy itself is.
     let inner = proxy(&backend, |_| {});
     let at = inner.addresses().plain[0].clone();
-    let outer = proxy(&backend, |config| config.backends = vec![at.into()]);
+    let outer = proxy(&backend, |config| config.backend = at.into());
     exchange(&mut connect(&outer), 1_048_577);
-    let server = proxy(&backend, |config| config.limits.pipes = 0);
+    let server = proxy(&backend, |config| config.pipes = 0);
     exchange(&mut connect(&server), 1_048_577);
-    assert_eq!(counters(&server)["proxyd_spliced_bytes_total"], 0, "there is no pipe");
+    assert_eq!(counters(&server)["spliced_bytes_total"], 0, "there is no pipe");
 }
 
 #[test]
@@ -65,19 +66,19 @@ fn small_bodies_are_copied_large_ones_spliced_and_all_is_counted() {
     let server = proxy(&backend, |_| {});
     let mut client = connect(&server);
     client.get("/length/10000");
-    assert_eq!(counters(&server)["proxyd_spliced_bytes_total"], 0);
+    assert_eq!(counters(&server)["spliced_bytes_total"], 0);
     client.get("/length/1000000");
     // Copied are what came with the head, 1 KiB at most, and a rest that is too small for a splice
     // of its own. It is counted after the client has it.
-    let least = 1_000_000 - 1024 - config(&backend).limits.splice_min_bytes;
+    let least = 1_000_000 - 1024 - SPLICE_MIN_BYTES;
     eventually("it is counted", || {
-        (least..=1_000_000).contains(&counters(&server)["proxyd_spliced_bytes_total"])
+        (least..=1_000_000).contains(&counters(&server)["spliced_bytes_total"])
     });
     let counted = counters(&server);
-    assert_eq!(counted["proxyd_response_body_bytes_total"], 1_010_000);
-    let copied = counted["proxyd_copied_bytes_total"];
-    assert_eq!(counted["proxyd_spliced_bytes_total"] + copied, 1_010_000);
-    assert_eq!((backend.connections(), counted["proxyd_backend_reuses_total"]), (1, 1));
+    assert_eq!(counted["response_body_bytes_total"], 1_010_000);
+    let copied = counted["copied_bytes_total"];
+    assert_eq!(counted["spliced_bytes_total"] + copied, 1_010_000);
+    assert_eq!((backend.connections(), counted["backend_reuses_total"]), (1, 1));
 }
 
 #[test]
@@ -120,7 +121,7 @@ fn a_waiting_client_gets_the_backends_100_or_its_refusal() {
         assert_eq!(peer.bytes(5), b"hello");
         peer.send("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n");
     });
-    let server = proxy(&backend, |config| config.limits.backend_idle = 0);
+    let server = proxy(&backend, |config| config.backend_idle = 0);
     let put = "PUT /x HTTP/1.1\r\nHost: test\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n";
     let mut client = connect(&server);
     client.send(put);
@@ -174,7 +175,8 @@ fn every_mode_sends_the_same_bytes_and_the_kernel_counts_what_is_hinted() {
     };
     for mode in [Mode::Copy, Mode::Adaptive, Mode::Nt] {
         for splice in [true, false] {
-            let server = proxy(&backend, |config| (config.mode, config.splice) = (mode, splice));
+            let server =
+                proxy(&backend, |config| (config.mode, config.no_splice) = (mode, !splice));
             let before = nontemporal();
             let mut client = connect(&server);
             assert_eq!(client.get("/length/3000000").body, pattern(3_000_000));

@@ -352,9 +352,8 @@ fn for_each_request(what: &str, cases: impl Fn(&Sent, &mut dyn FnMut(Case), Case
                 desk.listen(&at);
                 let server = |idle| {
                     proxy(unused, |config| {
-                        config.backends = vec![Address::Unix(at.clone()).into()];
-                        config.limits.backend_idle = idle;
-                        config.health.failures = u32::MAX;
+                        config.backend = Address::Unix(at.clone()).into();
+                        config.backend_idle = idle;
                     })
                 };
                 let (keeping, closing) = (server(1), server(0));

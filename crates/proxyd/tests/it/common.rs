@@ -7,17 +7,15 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap::Parser;
 use httpd::Address;
-use proxyd::config::{Config, Timeouts};
+use proxyd::config::Config;
 use proxyd::mode::Mode;
-use proxyd::policy::Policy;
 use proxyd::server::Server;
 use tempfile::TempDir;
 
-use crate::peer::PATIENCE;
+use crate::peer::{PATIENCE, samples};
 pub use crate::peer::{Peer, Stream, header};
-
-const PATIENCE_MS: u64 = PATIENCE.as_millis() as u64;
 
 /// The bytes of every body: position tells value, so that a lost or doubled byte shows.
 pub fn pattern(len: usize) -> Vec<u8> {
@@ -141,22 +139,13 @@ fn respond(peer: &mut Peer, head: &str) -> bool {
 /// Settings for a test: one worker, plain TCP, that backend, and no time-out that a busy machine
 /// could reach; tests of time-outs set their own.
 pub fn config(backend: &Backend) -> Config {
-    Config {
-        listen: vec!["tcp:127.0.0.1:0".parse().unwrap()],
-        backends: vec![backend.address.clone().into()],
-        edge: Policy { lists: true, ..Policy::default() },
-        workers: 1,
-        mode: Mode::Copy,
-        timeouts: Timeouts {
-            handshake_ms: PATIENCE_MS,
-            header_ms: PATIENCE_MS,
-            body_idle_ms: PATIENCE_MS,
-            connect_ms: PATIENCE_MS,
-            backend_header_ms: PATIENCE_MS,
-            ..Timeouts::default()
-        },
-        ..Config::default()
-    }
+    let to = backend.address.to_string();
+    let words = ["proxyd", "--listen", "tcp:127.0.0.1:0", "--backend", &to, "--lists"];
+    let mut config = Config::parse_from(words);
+    (config.options.workers, config.mode) = (Some(1), Mode::Copy);
+    (config.options.head_timeout, config.options.body_timeout) = (PATIENCE, PATIENCE);
+    (config.connect_timeout, config.answer_timeout) = (PATIENCE, PATIENCE);
+    config
 }
 
 /// A proxy before that backend, with changes to the settings.
@@ -179,14 +168,7 @@ pub fn eventually(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// The samples of a server's counters by name, summed over the workers.
+/// What a server counted.
 pub fn counters(server: &Server) -> HashMap<String, u64> {
-    let text = server.metrics();
-    let mut sums = HashMap::new();
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
-        let (name, value) = line.rsplit_once(' ').unwrap();
-        let name = name.split('{').next().unwrap().to_owned();
-        *sums.entry(name).or_insert(0) += value.parse::<f64>().unwrap() as u64;
-    }
-    sums
+    samples(&server.metrics(), "proxyd_")
 }

@@ -13,20 +13,15 @@ use crate::common::{Backend, Peer, connect, counters, eventually, pattern, proxy
 #[test]
 fn heads_and_bodies_beyond_the_limits_are_refused() {
     let backend = Backend::standard();
-    let server = proxy(&backend, |config| {
-        config.limits.head_bytes = 2048;
-        config.limits.line_bytes = 512;
-        config.limits.headers = 10;
-        config.limits.body_bytes = 1000;
-    });
-    let (long, get) = ("a".repeat(600), "GET /x HTTP/1.1\r\nHost: t\r\n");
+    let server = proxy(&backend, |config| config.body_max = Some(1000));
+    let (long, get) = ("a".repeat(9000), "GET /x HTTP/1.1\r\nHost: t\r\n");
     let put = "PUT /echo HTTP/1.1\r\nHost: t\r\n";
     let chunk = format!("300\r\n{}\r\n", "x".repeat(0x300));
     for (request, status) in [
         (format!("GET /{long} HTTP/1.1\r\nHost: t\r\n\r\n"), 414),
         (format!("{get}X: {long}\r\n\r\n"), 431),
-        (format!("{get}{}\r\n", "X: y\r\n".repeat(10)), 431),
-        (format!("{get}{}", format!("X: {}\r\n", &long[..400]).repeat(6)), 431),
+        (format!("{get}{}\r\n", "X: y\r\n".repeat(100)), 431),
+        (format!("{get}{}", format!("X: {}\r\n", &long[..4000]).repeat(5)), 431),
         (long.clone(), 414),
         (format!("{put}Content-Length: 1001\r\n\r\n"), 413),
         (format!("{put}Transfer-Encoding: chunked\r\n\r\n{chunk}{chunk}"), 413),
@@ -37,7 +32,7 @@ fn heads_and_bodies_beyond_the_limits_are_refused() {
         assert_eq!(client.rest(), b"");
     }
     let mut client = connect(&server);
-    client.send(format!("{put}{}Content-Length: 1000\r\n\r\n", "X: y\r\n".repeat(8)));
+    client.send(format!("{put}{}Content-Length: 1000\r\n\r\n", "X: y\r\n".repeat(98)));
     client.send(pattern(1000));
     assert_eq!(client.answer().unwrap().body, pattern(1000));
     let endless = Backend::new(|peer, _| {
@@ -59,10 +54,10 @@ fn what_stops_is_cut_off_with_a_status_that_says_who() {
         peer.rest();
     });
     let server = proxy(&backend, |config| {
-        config.timeouts.body_idle_ms = 200;
-        config.timeouts.header_ms = 200;
-        config.timeouts.backend_header_ms = 200;
-        config.timeouts.keep_alive_ms = 200;
+        config.options.body_timeout = Duration::from_millis(200);
+        config.options.head_timeout = Duration::from_millis(200);
+        config.answer_timeout = Duration::from_millis(200);
+        config.options.idle_timeout = Duration::from_millis(200);
     });
     for (at, (request, status)) in [
         ("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\nhello", 408),
@@ -76,7 +71,7 @@ fn what_stops_is_cut_off_with_a_status_that_says_who() {
         client.send(request);
         let answer = client.answer().unwrap();
         assert_eq!((answer.status, answer.header("connection")), (status, Some("close")));
-        assert_eq!(counters(&server)["proxyd_timeouts_total"], at as u64 + 1);
+        assert_eq!(counters(&server)["timeouts_total"], at as u64 + 1);
     }
     let mut client = connect(&server);
     client.send("GET /half HTTP/1.1\r\nHost: t\r\n\r\n");
@@ -90,9 +85,9 @@ fn what_stops_is_cut_off_with_a_status_that_says_who() {
 fn what_drips_in_is_cut_off() {
     let backend = Backend::standard();
     let server = proxy(&backend, |config| {
-        config.timeouts.header_ms = 500;
-        config.timeouts.body_idle_ms = 500;
-        config.timeouts.keep_alive_ms = 500;
+        config.options.head_timeout = Duration::from_millis(500);
+        config.options.body_timeout = Duration::from_millis(500);
+        config.options.idle_timeout = Duration::from_millis(500);
     });
     let put = "PUT /echo HTTP/1.1\r\nHost: t\r\n";
     for (begin, drop) in [
@@ -109,7 +104,7 @@ fn what_drips_in_is_cut_off() {
         });
         assert!(cut, "{begin:?}: it went on for ever");
     }
-    assert_eq!(counters(&server)["proxyd_timeouts_total"], 3);
+    assert_eq!(counters(&server)["timeouts_total"], 3);
 }
 
 /// A reader that is slow, but not too slow, gets all of it, though no event ever says that its
@@ -121,7 +116,8 @@ fn a_slow_reader_gets_all_of_it_and_one_that_stopped_is_cut_off() {
     let backend = Backend::standard();
     for splice in [true, false] {
         let server = proxy(&backend, |config| {
-            (config.splice, config.timeouts.body_idle_ms) = (splice, 1000);
+            config.no_splice = !splice;
+            config.options.body_timeout = Duration::from_secs(1);
         });
         let mut client = connect(&server);
         client.send(format!("GET /length/{BYTES} HTTP/1.1\r\nHost: t\r\n\r\n"));
@@ -136,11 +132,11 @@ fn a_slow_reader_gets_all_of_it_and_one_that_stopped_is_cut_off() {
         got.extend(client.bytes(BYTES - got.len()));
         assert!(got == pattern(BYTES), "{} bytes", got.len());
     }
-    let server = proxy(&backend, |config| config.timeouts.body_idle_ms = 50);
+    let server = proxy(&backend, |config| config.options.body_timeout = Duration::from_millis(50));
     let mut client = connect(&server);
     client.send("GET /length/100000000 HTTP/1.1\r\nHost: t\r\n\r\n");
     client.bytes(2 << 20);
-    eventually("it is cut off", || counters(&server)["proxyd_exchanges_aborted_total"] == 1);
+    eventually("it is cut off", || counters(&server)["exchanges_aborted_total"] == 1);
 }
 
 #[test]
@@ -157,9 +153,9 @@ fn a_backend_has_as_many_connections_as_it_may_and_the_rest_wait() {
     });
     for idle in [0, 2] {
         let server = proxy(&backend, |config| {
-            config.limits.backend_connections = 3;
-            config.limits.backend_idle = idle;
-            config.timeouts.backend_idle_ms = 200;
+            config.backend_connections = 3;
+            config.backend_idle = idle;
+            config.backend_idle_timeout = Duration::from_millis(200);
         });
         let mut clients: Vec<_> = (0..60).map(|_| connect(&server)).collect();
         for _ in 0..3 {
@@ -170,8 +166,8 @@ fn a_backend_has_as_many_connections_as_it_may_and_the_rest_wait() {
                 assert_eq!(client.answer().unwrap().body, b"ok");
             }
         }
-        assert!(counters(&server)["proxyd_backend_idle"] <= idle as u64);
-        eventually("idle ones are closed", || counters(&server)["proxyd_backend_idle"] == 0);
+        assert!(counters(&server)["backend_idle"] <= idle as u64);
+        eventually("idle ones are closed", || counters(&server)["backend_idle"] == 0);
         drop(server);
         eventually("all are closed", || now.load(Ordering::SeqCst) == 0);
     }
@@ -183,8 +179,8 @@ fn a_backend_has_as_many_connections_as_it_may_and_the_rest_wait() {
 fn those_who_wait_in_vain_are_told_and_the_backend_is_not_blamed() {
     let backend = Backend::new(|peer, _| drop(peer.rest()));
     let server = proxy(&backend, |config| {
-        config.limits.backend_connections = 1;
-        config.timeouts.connect_ms = 200;
+        config.backend_connections = 1;
+        config.connect_timeout = Duration::from_millis(200);
     });
     let mut first = connect(&server);
     first.send("GET /a HTTP/1.1\r\nHost: t\r\n\r\n");
@@ -194,7 +190,7 @@ fn those_who_wait_in_vain_are_told_and_the_backend_is_not_blamed() {
         assert_eq!(answer.status, 503);
         assert!(String::from_utf8(answer.body).unwrap().contains("taken"));
     }
-    assert_eq!(counters(&server)["proxyd_backend_failures_total"], 0);
+    assert_eq!(counters(&server)["backend_failures_total"], 0);
 }
 
 /// A unix backend whose queue is full, for as long as the backend accepts nothing.
@@ -205,12 +201,12 @@ fn a_full_queue_is_waited_for_by_many_and_asked_by_one() {
     let listener = UnixListener::bind(&path).unwrap();
     rustix::net::listen(&listener, 1).unwrap();
     let unused = Backend::standard();
-    let server = proxy(&unused, |config| config.backends = vec![Address::Unix(path).into()]);
+    let server = proxy(&unused, |config| config.backend = Address::Unix(path).into());
     let mut clients: Vec<_> = (0..40).map(|_| connect(&server)).collect();
     for client in &mut clients {
         client.send("GET /a HTTP/1.1\r\nHost: t\r\n\r\n");
     }
-    eventually("they have come", || counters(&server)["proxyd_requests_total"] == 40);
+    eventually("they have come", || counters(&server)["requests_total"] == 40);
     std::thread::sleep(Duration::from_millis(200));
     std::thread::spawn(move || {
         for stream in listener.incoming() {

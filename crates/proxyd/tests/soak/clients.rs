@@ -292,7 +292,7 @@ const BAD: [&[u8]; 8] = [
     b"GET / HTTP/1.1\nHost: a\n\n",
     b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
     b"PUT /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\r\n0\r\n\r\n",
-    b"GET /_/stat HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET /%2e HTTP/1.1\r\nHost: a\r\n\r\n",
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 ];

@@ -1,4 +1,4 @@
-//! storaged and proxyd, the programs: started, killed, reloaded, and gone at the end whatever
+//! storaged and proxyd, the programs: started, killed, and gone at the end whatever
 //! happens; and what they hold, as the kernel has it.
 
 use std::collections::BTreeMap;
@@ -124,15 +124,12 @@ impl Daemons {
         };
         let (tcp, tls, metrics) = (port(), port(), port());
         let text = format!(
-            "listen = [\"tcp:{tcp}\", \"unix:{}\"]\ntls_listen = [\"tcp:{tls}\"]\n\
-             backends = [\"unix:{}\"]\nworkers = 2\nmetrics = \"tcp:{metrics}\"\n\
-             access_log = {:?}\n[tls]\nby = \"ktls\"\ncertificate = {:?}\nkey = {:?}\n\
-             [timeouts]\nheader_ms = 2000\nbody_idle_ms = 3000\nconnect_ms = 1000\n\
-             backend_header_ms = 5000\nbackend_idle_ms = 2000\n\
-             [limits]\npipes = 12\ntries = 2\n[health]\nfailures = 1000000\n",
+            "listen = [\"tcp:{tcp}\", \"unix:{}\"]\ntls-listen = [\"tcp:{tls}\"]\nktls = true\n\
+             backend = \"unix:{}\"\nworkers = 2\nmetrics = \"tcp:{metrics}\"\n\
+             certificate = {:?}\nkey = {:?}\nhead-timeout = 2\nbody-timeout = 3\n\
+             connect-timeout = 1\nanswer-timeout = 5\nbackend-idle-timeout = 2\npipes = 12\n",
             at("p.sock").display(),
             at("b.sock").display(),
-            at("access.log"),
             at("cert"),
             at("key"),
         );
@@ -157,10 +154,6 @@ impl Daemons {
 
     pub fn target(&self) -> Target {
         self.target.clone()
-    }
-
-    pub fn reload(&self) {
-        self.proxyd.signal(Signal::HUP);
     }
 
     /// Ends storaged as a crash would; it is back after that time.

@@ -1,6 +1,6 @@
 //! storaged behind proxyd, and clients that behave and others that don't: they vanish, reset, ask
 //! and do not read, drip their heads, send bytes that are no request, and pipeline; the backend is
-//! killed and comes back, and the proxy is reloaded, all the time.
+//! killed and comes back all the time.
 //!
 //! Every 16 bytes of an object say which version of which object they are, and where in it; who
 //! writes knows what was acknowledged (`model.rs`). A byte of another client's answer, an
@@ -66,7 +66,6 @@ impl Soak {
         let end = Instant::now() + time;
         while Instant::now() < end && clients.iter().all(|client| !client.is_finished()) {
             thread::sleep(Duration::from_millis(50 + self.random.below(400)));
-            self.daemons.reload();
             if !calm && self.random.below(3) == 0 {
                 self.daemons.kill_storaged(Duration::from_millis(self.random.below(250)));
                 self.model.killed();

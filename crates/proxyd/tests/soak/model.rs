@@ -14,7 +14,7 @@ const SIZES: [usize; 14] = [
     1_100_000,
 ];
 /// Nothing that the proxy still has of a client that is gone gets to a backend after this time: its
-/// time-outs for all of `limits.tries` together are shorter.
+/// time-outs for both of its tries together are shorter.
 const FORGOTTEN: Duration = Duration::from_secs(20);
 
 /// Marsaglia's xorshift: enough to pick who does what.

@@ -54,7 +54,8 @@ fn make(dir: &Path) -> Result<(), OpenError> {
         unless_gone(fs::remove_file(&new))?;
         unless_gone(fs::remove_dir(&blobs))?;
         fs::create_dir(&blobs)?;
-        let writing = Database::create(&new)?.begin_write()?;
+        let index = Database::create(&new)?;
+        let writing = index.begin_write()?;
         writing.open_table(OBJECTS)?;
         Ok(writing.commit()?)
     };

@@ -1,5 +1,6 @@
 //! A daemon of one's own, and a client that shows everything that came.
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,7 +10,7 @@ use std::{fs, thread};
 use httpd::Address;
 use rustix::process::{Pid, Signal, kill_process};
 
-pub use crate::peer::{PATIENCE, Peer};
+pub use crate::peer::{PATIENCE, Peer, samples};
 
 pub fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_storaged"));
@@ -39,7 +40,7 @@ pub struct Daemon {
     pub dir: PathBuf,
     pub unix: PathBuf,
     tcp: Option<Address>,
-    pub metrics: Option<Address>,
+    pub metrics: Address,
     log: PathBuf,
 }
 
@@ -59,7 +60,7 @@ impl Daemon {
             .arg(format!("unix:{}", unix.display()))
             .arg("--data")
             .arg(dir.join("data"))
-            .args(["--log-level", "debug"])
+            .args(["--log-level", "debug", "--metrics", "tcp:127.0.0.1:0"])
             .args(if args.contains(&"--workers") { &[][..] } else { &["--workers", "2"] })
             .args(args)
             .stdout(Stdio::piped())
@@ -67,21 +68,19 @@ impl Daemon {
         change(&mut command);
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut daemon = Daemon { child, dir: dir.to_owned(), unix, tcp: None, metrics: None, log };
+        let (dir, metrics) = (dir.to_owned(), Address::Unix(unix.clone()));
+        let mut daemon = Daemon { child, dir, unix, tcp: None, metrics, log };
         let tcp = args.iter().any(|arg| arg.starts_with("tcp:"));
-        let metrics = args.contains(&"--metrics");
-        let mut waits = 1 + usize::from(tcp) + usize::from(metrics);
-        while waits > 0 {
+        for _ in 0..2 + usize::from(tcp) {
             let Some(Ok(line)) = lines.next() else {
                 panic!("the daemon did not start: {}", daemon.log());
             };
             if let Some(address) = line.strip_prefix("listening on tcp:") {
                 daemon.tcp = Some(address.parse().unwrap());
             }
-            if let Some(address) = line.strip_prefix("metrics on tcp:") {
-                daemon.metrics = Some(address.parse().unwrap());
+            if let Some(address) = line.strip_prefix("metrics on ") {
+                daemon.metrics = address.parse().unwrap();
             }
-            waits -= 1;
         }
         daemon
     }
@@ -153,20 +152,16 @@ impl Daemon {
         self.wait();
     }
 
-    /// What `/_/stat` says.
-    pub fn stat(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.client().get("/_/stat").body).unwrap()
+    /// What it counted.
+    pub fn stat(&self) -> HashMap<String, u64> {
+        samples(Peer::connect(&self.metrics).get("/metrics").text(), "storaged_")
     }
 
-    /// Waits until `/_/stat` says what is expected: an answer is counted after it was sent.
-    pub fn wait_for_stat(&self, is_so: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
+    /// Waits until it has counted what is expected: an answer is counted after it was sent.
+    pub fn wait_for_stat(&self, is_so: impl Fn(&HashMap<String, u64>) -> bool) {
         let until = Instant::now() + PATIENCE;
-        loop {
-            let stat = self.stat();
-            if is_so(&stat) {
-                return stat;
-            }
-            assert!(Instant::now() < until, "{stat}");
+        while !is_so(&self.stat()) {
+            assert!(Instant::now() < until, "{:?}", self.stat());
             thread::sleep(Duration::from_millis(5));
         }
     }

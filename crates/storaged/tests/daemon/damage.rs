@@ -27,7 +27,7 @@ fn an_object_whose_file_is_short_or_gone_is_named_replaced_and_deleted() {
         let daemon = Daemon::start(dir.path(), &[]);
         assert_eq!(daemon.client().get("/a/o").status, 500);
         assert!(daemon.log().contains("a damaged object was asked for"));
-        assert_eq!(daemon.stat()["damaged"], 1);
+        assert_eq!(daemon.stat()["damaged_total"], 1);
         assert_eq!(daemon.list()[0]["bytes"], content.len());
         assert_eq!(daemon.client().put("/a/o", b"second").status, 204);
         assert_eq!(daemon.client().get("/a/o").body, b"second");
@@ -50,6 +50,6 @@ fn a_file_cut_short_under_its_reader_cuts_the_response_off() {
         let mut client = daemon.client();
         client.send(b"GET /o HTTP/1.1\r\nHost: h\r\n\r\n");
         assert!(client.rest().len() < content.len(), "{mode}");
-        daemon.wait_for_stat(|stat| stat["aborted_responses"] == 1);
+        daemon.wait_for_stat(|stat| stat["aborted_responses_total"] == 1);
     }
 }

@@ -43,30 +43,24 @@ fn proxy_mode(mode: HttpMode) -> &'static str {
     }
 }
 
-/// The proxy of a way, by way of a file of settings: some have no option.
 pub fn proxyd(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Command, Failure> {
-    let idle_ms = IDLE_S * 1000;
-    let listen = at.to_string();
-    let place = match setup.plan.scheme {
-        Scheme::Plain => "listen",
-        Scheme::Tls | Scheme::Ktls => "tls_listen",
-    };
-    let by = if setup.plan.scheme == Scheme::Ktls { "ktls" } else { "user" };
-    let tls = setup.certificate.map_or_else(String::new, |made| {
-        let (certificate, key) = (made.certificate.display(), made.key.display());
-        format!("\n[tls]\nby = \"{by}\"\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n")
-    });
-    let text = format!(
-        "{place} = [{listen:?}]\nbackends = [{:?}]\nworkers = {}\nmode = \"{}\"\n\n\
-         [timeouts]\nkeep_alive_ms = {idle_ms}\nbackend_idle_ms = {idle_ms}\n\n\
-         [limits]\nbackend_idle = 4096\n{tls}",
-        backend.to_string(),
-        setup.plan.workers,
-        proxy_mode(setup.way.mode),
-    );
-    let file = setup.folder.join("proxyd.toml");
-    std::fs::write(&file, text).map_err(Failure::io(format!("cannot write {}", file.display())))?;
     let mut command = Command::new(Program::Proxyd.find().map_err(Failure::Limit)?);
-    command.args(["--log-level", "warn", "--config"]).arg(file);
+    command.args(["--log-level", "warn", "--mode", proxy_mode(setup.way.mode)]);
+    command.arg("--workers").arg(setup.plan.workers.to_string());
+    let place = match setup.plan.scheme {
+        Scheme::Plain => "--listen",
+        Scheme::Tls | Scheme::Ktls => "--tls-listen",
+    };
+    command.arg(place).arg(at.to_string()).arg("--backend").arg(backend.to_string());
+    for option in ["--idle-timeout", "--backend-idle-timeout"] {
+        command.arg(option).arg(IDLE_S.to_string());
+    }
+    command.args(["--backend-idle", "4096"]);
+    if let Some(made) = setup.certificate {
+        command.arg("--certificate").arg(&made.certificate).arg("--key").arg(&made.key);
+    }
+    if setup.plan.scheme == Scheme::Ktls {
+        command.arg("--ktls");
+    }
     Ok(command)
 }
