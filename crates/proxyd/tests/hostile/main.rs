@@ -8,7 +8,9 @@
 //! the same: with `HOSTILE_PROXY` and `HOSTILE_BACKEND` another proxy is asked, and its verdicts
 //! are printed.
 
+#[path = "../../../httpd/tests/hostile/mod.rs"]
 mod cases;
+mod plain;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -84,8 +86,8 @@ fn judge(answer: &[u8], sent_on: &[Vec<u8>]) -> Verdict {
     match (refused, sent_on.as_slice()) {
         (_, []) => Verdict::Refused,
         // It was cut off in its middle: no backend can take that for a request.
-        (true, parts) if parts.iter().all(|bytes| !cases::is_whole(bytes)) => Verdict::Refused,
-        (_, [bytes]) if cases::is_plain(bytes) => Verdict::Plain,
+        (true, parts) if parts.iter().all(|bytes| !plain::is_whole(bytes)) => Verdict::Refused,
+        (_, [bytes]) if plain::is_plain(bytes) => Verdict::Plain,
         _ => Verdict::LetThrough,
     }
 }
@@ -131,14 +133,14 @@ fn nothing_with_two_readings_goes_through() {
     let (backend, seen) = backend("127.0.0.1:0".parse().unwrap());
     let to = Address::Tcp(backend).to_string();
     let words = ["proxyd", "--listen", "tcp:127.0.0.1:0", "--backend", &to, "--workers", "1"];
-    let words = words.into_iter().chain(["--mode", "copy", "--lists"]);
+    let words = words.into_iter().chain(["--mode", "copy"]);
     let server = Server::start(Config::parse_from(words)).unwrap();
     let Address::Tcp(proxy) = server.addresses().plain[0] else { panic!() };
     let verdicts = run(proxy, &seen, Duration::from_secs(60));
     table("proxyd", &verdicts);
     for (case, verdict, what) in &verdicts {
         assert_ne!(*verdict, Verdict::LetThrough, "{}: {}", case.name, what.escape_ascii());
-        if case.refused_here {
+        if case.refused {
             assert_eq!(*verdict, Verdict::Refused, "{}: {}", case.name, what.escape_ascii());
         }
     }
