@@ -12,6 +12,8 @@ use rustls::ServerConfig;
 use crate::mode::Mode;
 use crate::tls::{TlsError, server_config};
 
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
 /// HTTP reverse proxy that splices bodies, and sends what it must write past the CPU caches
 #[derive(Debug, Clone, Parser)]
 #[command(name = "proxyd", version, args_override_self = true)]
@@ -45,13 +47,9 @@ pub struct Config {
     /// Copies bodies instead of splicing them
     #[arg(long)]
     pub no_splice: bool,
-    /// A method that is passed on; may be repeated [default: GET, HEAD, POST, PUT, PATCH, DELETE,
-    /// OPTIONS]
-    #[arg(long, value_name = "NAME")]
+    /// Methods that are passed on
+    #[arg(long, value_name = "NAME", default_values = METHODS)]
     pub method: Vec<String>,
-    /// Passes / on: storaged answers it with the list of its keys
-    #[arg(long)]
-    pub lists: bool,
     /// Largest body of a request [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub body_max: Option<u64>,

@@ -21,6 +21,8 @@ use crate::splice::{Moved, SPLICE_MIN_BYTES};
 
 /// What may wait in memory for a slow reader: a record of TLS.
 const OUT_BYTES: usize = 16 << 10;
+/// The same where pipes have run out: connections are many then.
+const CROWDED_BYTES: usize = 4 << 10;
 /// A read that looks for framing, where what follows can be spliced.
 const FRAMING_READ_BYTES: usize = 512;
 
@@ -78,6 +80,8 @@ pub(crate) struct Flow {
     pub(crate) copied: u64,
     /// Bytes that the body may have.
     limit: u64,
+    /// Bytes that may wait in `out`.
+    room: usize,
 }
 
 impl Flow {
@@ -94,6 +98,7 @@ impl Flow {
             spliced: 0,
             copied: 0,
             limit: u64::MAX,
+            room: OUT_BYTES,
         }
     }
 
@@ -152,7 +157,7 @@ impl Flow {
         loop {
             let before = self.body_bytes();
             let filled = (self.held() == 0 || self.may_refill())
-                && self.out.len() < OUT_BYTES
+                && self.out.len() < self.room
                 && (self.out.is_empty() || sink.socket().is_writable())
                 && self.fill(cx, source, input, pipes)?;
             let flushed = self.flush(cx, sink)?;
@@ -251,7 +256,11 @@ impl Flow {
         {
             return Ok(moved);
         }
-        let most = usize::try_from(left).unwrap_or(usize::MAX).min(OUT_BYTES - self.out.len());
+        let room = self.room.saturating_sub(self.out.len());
+        if room == 0 {
+            return Ok(false);
+        }
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(room);
         let filled = pin!(self.out.fill(source, most)).poll(cx);
         match filled {
             Poll::Pending => Ok(false),
@@ -309,7 +318,7 @@ impl Flow {
             self.pipe = pipes.take();
         }
         let Some(pipe) = self.pipe.as_mut() else {
-            self.may_splice = false;
+            (self.may_splice, self.room) = (false, CROWDED_BYTES);
             return Ok(None);
         };
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -335,7 +344,7 @@ impl Flow {
         pipes: &mut Pool,
     ) -> Result<bool, FlowError> {
         let decoded = self.decode(input)?;
-        if self.left.is_done() || (decoded && self.out.len() >= OUT_BYTES) {
+        if self.left.is_done() || (decoded && self.out.len() >= self.room) {
             return Ok(true);
         }
         let inside = self.left.next_bytes();
@@ -347,9 +356,9 @@ impl Flow {
             return Ok(moved || decoded);
         }
         let wanted = if self.may_splice {
-            inside.min(OUT_BYTES as u64) as usize + FRAMING_READ_BYTES
+            inside.min(self.room as u64) as usize + FRAMING_READ_BYTES
         } else {
-            OUT_BYTES
+            self.room
         };
         // What could not be decoded is the beginning of a line, and short.
         let filled = pin!(input.fill(source, wanted)).poll(cx);
@@ -367,7 +376,7 @@ impl Flow {
     /// Decodes what has come, as far as there is room for it; true if there was anything.
     fn decode(&mut self, input: &mut Input) -> Result<bool, FlowError> {
         let mut any = false;
-        while self.out.len() < OUT_BYTES && !self.left.is_done() {
+        while self.out.len() < self.room && !self.left.is_done() {
             let Body::Chunked(chunks) = &mut self.left else { break };
             let (used, event) = chunks.next(input.bytes()).map_err(FlowError::Chunk)?;
             let framed = self.framed;

@@ -14,7 +14,7 @@
 //! | [`mode`] | the hint |
 //! | [`conn`], [`tls`], [`ktls`] | connections |
 //! | `upstreams` | connections to the backend |
-//! | [`request`], [`response`], [`forward`], [`policy`] | heads; bytes alone |
+//! | [`request`], [`response`], [`forward`] | heads; bytes alone |
 //! | `worker` | what sessions share |
 //! | [`server`] | all of it, started, reloaded, stopped |
 
@@ -29,7 +29,6 @@ pub mod fuzzing;
 pub mod ktls;
 pub mod mode;
 pub mod pipe;
-pub mod policy;
 pub mod request;
 pub mod response;
 pub mod server;

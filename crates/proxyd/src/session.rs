@@ -142,8 +142,10 @@ impl Client {
         let http = &request.http;
         let is_logged = tracing::enabled!(tracing::Level::DEBUG);
         let name = if is_logged { http.name() } else { String::new() };
-        let admitted = shared.policy.admit(http.method, http.target.path);
-        admitted.map_err(|refusal| refuse(refusal, Some(&name)))?;
+        if !shared.config.method.iter().any(|one| one == http.method) {
+            let reason = "this method is not passed on here";
+            return Err(refuse(Refusal { status: 405, reason }, Some(&name)));
+        }
         if request.forwards == Some(0) {
             let text = "not passed on, for Max-Forwards is 0";
             self.note(200, Some(&name), text, started);
@@ -202,7 +204,7 @@ impl Client {
         let mut reply = Reply::new(answer.status, false);
         reply.field("Content-Type", "text/plain");
         if matches!(answer.status, 200 | 405) {
-            reply.field("Allow", self.worker.shared.policy.allow());
+            reply.field("Allow", self.worker.shared.config.method.join(", "));
         }
         let reply = reply.end_with(format!("{}\n", answer.text).as_bytes(), answer.is_head);
         let mut left = &reply[..];

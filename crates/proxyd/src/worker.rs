@@ -10,7 +10,6 @@ use crate::config::Config;
 use crate::ktls;
 use crate::mode::Applied;
 use crate::pipe::Pool;
-use crate::policy::Policy;
 use crate::tls::TlsError;
 use crate::upstreams::{Upstreams, expire};
 
@@ -42,7 +41,6 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     /// Those before the doors of TLS.
     pub(crate) plain_doors: usize,
-    pub(crate) policy: Policy,
     pub(crate) http: httpd::Limits,
     /// What clients of TLS are offered.
     pub(crate) tls: Option<Arc<ServerConfig>>,
@@ -58,7 +56,6 @@ impl Shared {
         let body_bytes = config.body_max.unwrap_or(0);
         Ok(Shared {
             plain_doors,
-            policy: Policy::new(&config.method, config.lists),
             http: httpd::Limits { body_bytes, ..httpd::Limits::default() },
             tls: config.offered()?,
             mode: config.mode.applied(),

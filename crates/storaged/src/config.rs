@@ -37,6 +37,9 @@ pub struct Config {
     /// Largest object: a number of bytes, or one with KiB, MiB or GiB
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = size)]
     pub object_max: u64,
+    /// Lists objects also to those who come through a proxy
+    #[arg(long)]
+    pub public_lists: bool,
     /// Objects that stay open
     #[arg(long, value_name = "N", default_value = "1024", value_parser = number(60_000))]
     pub open_objects: usize,

@@ -130,6 +130,9 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
     let asked = Asked::of(request.method, keep_alive);
     let reads = matches!(request.method, Method::Get | Method::Head);
     if request.path == "/" && reads {
+        if request.is_proxied && !shared.config.public_lists {
+            return Some(asked.error(403, "the list of what is here is not public"));
+        }
         return Some(match request.conditions.judge(&Current::Page) {
             Verdict::Hold => list(worker, asked, request).await,
             Verdict::Fail => asked.store_error(&StoreError::Condition { key: "/".to_owned() }),

@@ -153,19 +153,6 @@ fn a_client_of_http_1_0_gets_what_it_understands() {
     assert_eq!((answer.header("connection"), &answer.body), (Some("close"), &pattern(100_000)));
 }
 
-/// What it does not read stays in sockets and a pipe, and another is served meanwhile.
-#[test]
-fn a_slow_reader_holds_the_backend_back() {
-    let backend = Backend::standard();
-    let server = proxy(&backend, |_| {});
-    let mut client = connect(&server);
-    client.send("GET /length/40000000 HTTP/1.1\r\nHost: test\r\n\r\n");
-    let head = client.head().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    assert_eq!(connect(&server).get("/length/5").body, pattern(5));
-    assert!(client.body(&head) == pattern(40_000_000));
-}
-
 #[test]
 fn every_mode_sends_the_same_bytes_and_the_kernel_counts_what_is_hinted() {
     let backend = Backend::standard();

@@ -140,7 +140,7 @@ fn respond(peer: &mut Peer, head: &str) -> bool {
 /// could reach; tests of time-outs set their own.
 pub fn config(backend: &Backend) -> Config {
     let to = backend.address.to_string();
-    let words = ["proxyd", "--listen", "tcp:127.0.0.1:0", "--backend", &to, "--lists"];
+    let words = ["proxyd", "--listen", "tcp:127.0.0.1:0", "--backend", &to];
     let mut config = Config::parse_from(words);
     (config.options.workers, config.mode) = (Some(1), Mode::Copy);
     (config.options.head_timeout, config.options.body_timeout) = (PATIENCE, PATIENCE);

@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -11,25 +10,7 @@ use httpd::{Address, Stop};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::common::{Backend, Peer, connect, counters, eventually, pattern, proxy};
-
-#[test]
-fn a_graceful_stop_finishes_what_is_in_flight_and_takes_nothing_new() {
-    let backend = Backend::standard();
-    let mut server = proxy(&backend, |_| {});
-    let (mut idle, mut busy) = (connect(&server), connect(&server));
-    idle.get("/length/1");
-    busy.send("GET /length/20000000 HTTP/1.1\r\nHost: t\r\n\r\n");
-    let head = busy.head().unwrap();
-    server.stop(Stop::Graceful);
-    assert_eq!(idle.rest(), b"");
-    let Address::Tcp(address) = server.addresses().plain[0].clone() else { panic!() };
-    eventually("the door is shut", || std::net::TcpStream::connect(address).is_err());
-    assert!(busy.body(&head) == pattern(20_000_000));
-    assert_eq!(busy.rest(), b"");
-    server.join();
-    assert_eq!(counters(&server)["connections"], 0);
-}
+use crate::common::{Backend, Peer, connect, eventually, pattern, proxy};
 
 #[test]
 fn answers_at_a_stop_say_that_the_connection_ends_and_have_only_so_much_time() {
@@ -116,10 +97,6 @@ fn before(backend: &Backend) -> (TempDir, PathBuf, Command) {
     (folder, socket, command)
 }
 
-fn full() -> Stdio {
-    std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap().into()
-}
-
 /// The program is stopped while requests come, so that all of them have come before it hears of
 /// its end, and none of them is known to it.
 #[test]
@@ -204,28 +181,4 @@ fn the_programs_exit_status_tells_what_was_wrong() {
     let output = program(&["--capabilities"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.lines().any(|line| line == "splice"), "{text}");
-}
-
-#[test]
-fn a_reader_that_is_gone_and_a_full_disk_end_what_prints_and_no_server() {
-    for arguments in [&["--capabilities"][..], &["--help"]] {
-        let run = |out: Stdio| {
-            let output = program(arguments).stdout(out).output().unwrap();
-            (output.status, String::from_utf8(output.stderr).unwrap())
-        };
-        let (reader, writer) = std::io::pipe().unwrap();
-        drop(reader);
-        let (status, words) = run(writer.into());
-        assert_eq!((status.signal(), &*words), (Some(Signal::PIPE.as_raw()), ""), "{arguments:?}");
-        let (status, words) = run(full());
-        assert_eq!(status.code(), Some(1), "{arguments:?}: {words}");
-        assert!(words.contains("No space left") && words.lines().count() == 1, "{words}");
-    }
-    assert_eq!(program(&["--none"]).stderr(full()).output().unwrap().status.code(), Some(2));
-    // A log that can't be written costs lines, and nothing else.
-    let (_folder, socket, mut command) = before(&Backend::standard());
-    command.stderr(full());
-    let mut program = Program::start(command, &socket);
-    program.signal(Signal::TERM);
-    assert!(program.ends_well());
 }

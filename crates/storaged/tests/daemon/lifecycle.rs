@@ -1,11 +1,11 @@
 //! Starting, reloading, running out of things, and ending.
 
+use std::fs;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use std::{fs, thread};
 
 use crate::common::{Daemon, PATIENCE, bytes, has_fault_points, program, scratch};
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};

@@ -1,9 +1,6 @@
-//! Random operations, by one client against a model and by many at once.
+//! Random operations by one client, against a model; proxyd's soak has many at once.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use crate::common::{Daemon, Peer, bytes, scratch};
 use proptest::prelude::*;
@@ -221,63 +218,4 @@ fn ten_thousand_operations_and_a_model() {
     }
     list(&mut client, &model, "", 1000);
     assert_eq!((daemon.list().len(), daemon.blobs()), (model.len(), model.len()));
-}
-
-/// Sizes of versions, one after the other.
-const SIZES: [usize; 4] = [10, 20_000, 150_000, 1_000_000];
-
-/// Everybody at the same two keys: what is read is always one of the versions, whole.
-#[test]
-fn many_clients_at_the_same_keys() {
-    let dir = scratch();
-    let daemon = Arc::new(Daemon::start(dir.path(), &[]));
-    let version = |seed: u64| {
-        let mut body = bytes(seed, SIZES[seed as usize % SIZES.len()]);
-        body[..8].copy_from_slice(&seed.to_le_bytes());
-        body
-    };
-    let stop = Arc::new(AtomicBool::new(false));
-    let writers: Vec<_> = (0..3_u64)
-        .map(|writer| {
-            let daemon = Arc::clone(&daemon);
-            thread::spawn(move || {
-                let mut client = daemon.client();
-                for round in 0..60 {
-                    let key = if round % 2 == 0 { "/x" } else { "/y/z" };
-                    let status = match round % 7 {
-                        6 => client.delete(key).status,
-                        _ => client.put(key, &version(writer * 1000 + round)).status,
-                    };
-                    assert!(matches!(status, 201 | 204 | 404), "{status}");
-                }
-            })
-        })
-        .collect();
-    let readers: Vec<_> = (0..4)
-        .map(|reader| {
-            let (daemon, stop) = (Arc::clone(&daemon), Arc::clone(&stop));
-            thread::spawn(move || {
-                let mut client = daemon.client();
-                let mut seen = 0;
-                while !stop.load(Ordering::Relaxed) {
-                    let got = client.get(if reader % 2 == 0 { "/x" } else { "/y/z" });
-                    if got.status == 404 {
-                        continue;
-                    }
-                    assert_eq!(got.status, 200);
-                    let seed = u64::from_le_bytes(got.body[..8].try_into().unwrap());
-                    assert!(got.body == version(seed), "torn: {seed}");
-                    seen += 1;
-                }
-                seen
-            })
-        })
-        .collect();
-    for writer in writers {
-        writer.join().unwrap();
-    }
-    stop.store(true, Ordering::Relaxed);
-    let seen: Vec<u32> = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
-    assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
-    assert_eq!(daemon.blobs(), daemon.list().len());
 }
