@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::io::AsyncRead;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::head::{HeadError, Input, Limits};
+use crate::head::{Input, Limits};
+use crate::request::Refusal;
 use crate::stream::Stream;
 use crate::ticket::Ticket;
 
@@ -33,7 +34,7 @@ pub enum Ended {
     Closed,
     /// The head did not come in time.
     TimedOut,
-    Bad(HeadError),
+    Bad(Refusal),
 }
 
 impl<S: AsyncRead + Unpin> Conn<S> {

@@ -8,6 +8,8 @@ use std::task::ready;
 
 use tokio::io::{AsyncRead, ReadBuf};
 
+use crate::request::{Refusal, refuse};
+
 /// Room for what is read; a worker's connections take turns.
 const SCRATCH_BYTES: usize = 256 << 10;
 
@@ -40,20 +42,9 @@ impl Default for Limits {
     }
 }
 
-/// Why a head is refused before it is parsed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum HeadError {
-    /// A line feed without a carriage return before it, or the other way round.
-    #[error("a line of the head does not end in CR LF")]
-    BareLineEnd,
-    #[error("the head has a NUL byte")]
-    Nul,
-    #[error("the first line is longer than the limit")]
-    FirstLineTooLong,
-    /// A header line is longer than the limit, or there are too many, or the head is too long.
-    #[error("the head is larger than the limits")]
-    TooLarge,
-}
+const BARE_LINE_END: Refusal = refuse(400, "a line of the head does not end in CR LF");
+const FIRST_LINE: Refusal = refuse(414, "the request line is longer than allowed");
+const TOO_LARGE: Refusal = refuse(431, "the head is larger than allowed");
 
 /// Finds the end of a head as its bytes come in, and refuses what two parsers could take for two
 /// different things. Every byte is looked at once, however slowly they come.
@@ -72,14 +63,14 @@ impl Scanner {
     /// # Errors
     ///
     /// The head is ambiguous or larger than `limits`, whether or not it is complete.
-    pub fn find_end(&mut self, bytes: &[u8], limits: &Limits) -> Result<Option<usize>, HeadError> {
+    pub fn find_end(&mut self, bytes: &[u8], limits: &Limits) -> Result<Option<usize>, Refusal> {
         while let Some(&byte) = bytes.get(self.at) {
             let after_return = self.at > self.line_start && bytes[self.at - 1] == b'\r';
             if (byte == b'\n') != after_return {
-                return Err(HeadError::BareLineEnd);
+                return Err(BARE_LINE_END);
             }
             if byte == 0 {
-                return Err(HeadError::Nul);
+                return Err(refuse(400, "the head has a NUL byte"));
             }
             self.at += 1;
             self.check_size(limits)?;
@@ -94,14 +85,13 @@ impl Scanner {
         Ok(None)
     }
 
-    fn check_size(&self, limits: &Limits) -> Result<(), HeadError> {
+    fn check_size(&self, limits: &Limits) -> Result<(), Refusal> {
         if self.at - self.line_start > limits.line_bytes {
-            let first = self.lines == 0;
-            return Err(if first { HeadError::FirstLineTooLong } else { HeadError::TooLarge });
+            return Err(if self.lines == 0 { FIRST_LINE } else { TOO_LARGE });
         }
         // The first line is not a header, and the empty one that ends the head is none either.
         if self.at > limits.head_bytes || self.lines > limits.headers + 1 {
-            return Err(HeadError::TooLarge);
+            return Err(TOO_LARGE);
         }
         Ok(())
     }
@@ -159,7 +149,7 @@ impl Input {
     /// # Errors
     ///
     /// See [`Scanner::find_end`].
-    pub fn find_head(&mut self, limits: &Limits) -> Result<Option<usize>, HeadError> {
+    pub fn find_head(&mut self, limits: &Limits) -> Result<Option<usize>, Refusal> {
         self.scanner.find_end(&self.bytes, limits)
     }
 
@@ -187,7 +177,7 @@ mod tests {
 
     const HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-    fn scan(bytes: &[u8]) -> Result<Option<usize>, HeadError> {
+    fn scan(bytes: &[u8]) -> Result<Option<usize>, Refusal> {
         Scanner::default().find_end(bytes, &Limits::default())
     }
 
@@ -214,21 +204,24 @@ mod tests {
             b"GET / HTTP/1.1\r\nHost: a\r\r\n\r\n",
         ];
         for head in bad {
-            assert_eq!(scan(head), Err(HeadError::BareLineEnd), "{}", head.escape_ascii());
+            assert_eq!(scan(head), Err(BARE_LINE_END), "{}", head.escape_ascii());
         }
-        assert_eq!(scan(b"GET / HTTP/1.1\r\nHost: a\0\r\n\r\n"), Err(HeadError::Nul));
+        assert_eq!(
+            scan(b"GET / HTTP/1.1\r\nHost: a\0\r\n\r\n"),
+            Err(refuse(400, "the head has a NUL byte"))
+        );
     }
 
     #[test]
     fn limits_hold_before_the_head_is_complete() {
         let limits = Limits { head_bytes: 64, line_bytes: 32, headers: 2, body_bytes: 0 };
         let scan = |bytes: &[u8]| Scanner::default().find_end(bytes, &limits);
-        assert_eq!(scan(&[b'a'; 33]), Err(HeadError::FirstLineTooLong));
+        assert_eq!(scan(&[b'a'; 33]), Err(FIRST_LINE));
         let second = [&b"GET / HTTP/1.1\r\n"[..], &[b'a'; 33]].concat();
-        assert_eq!(scan(&second), Err(HeadError::TooLarge));
+        assert_eq!(scan(&second), Err(TOO_LARGE));
         assert_eq!(scan(b"G / H\r\na:\r\nb:\r\n\r\n"), Ok(Some(17)));
-        assert_eq!(scan(b"G / H\r\na:\r\nb:\r\nc:\r\n\r\n"), Err(HeadError::TooLarge));
+        assert_eq!(scan(b"G / H\r\na:\r\nb:\r\nc:\r\n\r\n"), Err(TOO_LARGE));
         let long = [&b"GET / HTTP/1.1\r\n"[..], &[b'a'; 29], b"\r\n", &[b'b'; 29]].concat();
-        assert_eq!(scan(&long), Err(HeadError::TooLarge));
+        assert_eq!(scan(&long), Err(TOO_LARGE));
     }
 }

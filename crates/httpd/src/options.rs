@@ -10,7 +10,6 @@ use tracing::level_filters::LevelFilter;
 
 use crate::address::{Address, Place};
 use crate::server::Door;
-use crate::ticket::Settings;
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
@@ -45,12 +44,21 @@ pub struct Options {
     /// For what is in flight when the daemon is asked to end
     #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
     pub drain_timeout: Duration,
+    /// Send buffer of connections [default: the system's]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub sndbuf: Option<u64>,
     /// Where Prometheus asks for /metrics
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<Address>,
     /// What is logged on standard error: error, warn, info, or debug, which has every request
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log_level: LevelFilter,
+    /// Connections of one address, or of one /64; 0 stands for no limit.
+    #[arg(skip)]
+    pub per_client: usize,
+    /// Threads for `spawn_blocking`, a worker.
+    #[arg(skip)]
+    pub blocking_threads: usize,
 }
 
 impl Options {
@@ -63,19 +71,6 @@ impl Options {
     pub fn doors(&self, places: &[Place]) -> Vec<Door> {
         let door = |address: &Address| Door { address: address.clone(), mode: self.socket_mode };
         places.iter().flat_map(Place::addresses).map(door).collect()
-    }
-
-    pub fn settings(&self) -> Settings {
-        Settings {
-            workers: self.workers(),
-            connections: self.connections_max,
-            per_client: 0,
-            idle: self.idle_timeout,
-            drain: self.drain_timeout,
-            sndbuf: None,
-            blocking_threads: 1,
-            metrics: self.metrics.clone(),
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use httparse::{Error as ParseError, Header};
 
-use crate::head::{HeadError, Limits, MAX_HEADERS};
+use crate::head::{Limits, MAX_HEADERS};
 use crate::headers::{BadFraming, Framing, Headers, Several};
 use crate::target::{Target, parse_authority, parse_target};
 
@@ -16,18 +16,7 @@ pub struct Refusal {
     pub reason: &'static str,
 }
 
-impl From<HeadError> for Refusal {
-    fn from(error: HeadError) -> Refusal {
-        match error {
-            HeadError::BareLineEnd => refuse(400, "a line of the head does not end in CR LF"),
-            HeadError::Nul => refuse(400, "the head has a NUL byte"),
-            HeadError::FirstLineTooLong => refuse(414, "the request line is longer than allowed"),
-            HeadError::TooLarge => refuse(431, "the head is larger than allowed"),
-        }
-    }
-}
-
-fn refuse(status: u16, reason: &'static str) -> Refusal {
+pub(crate) const fn refuse(status: u16, reason: &'static str) -> Refusal {
     Refusal { status, reason }
 }
 

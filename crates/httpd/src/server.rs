@@ -17,9 +17,10 @@ use crate::address::Address;
 use crate::conn::Conn;
 use crate::listen::{ListenError, SocketFile, listen};
 use crate::metrics::Text;
+use crate::options::Options;
 #[cfg(test)]
 use crate::ticket::Counts;
-use crate::ticket::{Core, Settings, Stop};
+use crate::ticket::{Core, Stop};
 use accept::{Listener, accept};
 
 /// How often at the least the ages of idle connections are looked at.
@@ -81,14 +82,14 @@ impl Server {
     pub fn start<S: Service>(
         service: Arc<S>,
         doors: &[Door],
-        settings: Settings,
+        options: Options,
     ) -> Result<Server, StartError> {
         let reporter = Arc::clone(&service);
         let report = Box::new(move |text: &mut Text| reporter.report(text));
-        let core = Arc::new(Core::new(settings, S::NAME, report));
+        let core = Arc::new(Core::new(options, S::NAME, report));
         let mut listeners: Vec<Vec<Listener>> = core.workers.iter().map(|_| Vec::new()).collect();
         let (mut addresses, mut files) = (Vec::new(), Vec::new());
-        let metrics = core.settings.metrics.clone().map(|address| Door { address, mode: None });
+        let metrics = core.options.metrics.clone().map(|address| Door { address, mode: None });
         for (at, door) in doors.iter().chain(&metrics).enumerate() {
             // That of the metrics is one worker's, and no connection of it counts.
             let counted = at < doors.len();
@@ -183,7 +184,7 @@ fn run<S: Service>(
     let runtime = Builder::new_current_thread()
         .enable_io()
         .enable_time()
-        .max_blocking_threads(core.settings.blocking_threads.max(1))
+        .max_blocking_threads(core.options.blocking_threads.max(1))
         .thread_name(format!("blocking-{index}"))
         .build_local(LocalOptions::default());
     let runtime = match runtime {
@@ -216,7 +217,7 @@ fn run<S: Service>(
 async fn until_stopped(core: &Core, index: usize, accepting: Vec<tokio::task::JoinHandle<()>>) {
     let mut stop = core.stop.subscribe();
     let _ = stop.wait_for(Option::is_some).await;
-    let until = tokio::time::Instant::now() + core.settings.drain;
+    let until = tokio::time::Instant::now() + core.options.drain_timeout;
     for task in accepting {
         let _ = task.await;
     }
@@ -238,7 +239,7 @@ async fn until_stopped(core: &Core, index: usize, accepting: Vec<tokio::task::Jo
 async fn age(core: Arc<Core>, index: usize) {
     let idle = &core.workers[index].idle;
     loop {
-        let patience = core.settings.idle;
+        let patience = core.options.idle_timeout;
         while idle.end_oldest(patience) {}
         let left = idle.oldest().map_or(patience, |since| patience.saturating_sub(since.elapsed()));
         tokio::time::sleep(left.clamp(Duration::from_millis(1), LOOK)).await;

@@ -3,6 +3,8 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
+use clap::Parser;
+
 use super::*;
 use crate::head::Limits;
 use crate::{Ended, Reply};
@@ -58,29 +60,28 @@ impl Service for Echo {
     }
 }
 
-fn settings() -> Settings {
-    Settings {
-        workers: 2,
-        connections: 100,
-        per_client: 0,
-        idle: Duration::from_secs(60),
-        drain: Duration::from_secs(60),
-        sndbuf: None,
-        blocking_threads: 1,
-        metrics: None,
-    }
+#[derive(clap::Parser)]
+struct Words {
+    #[command(flatten)]
+    options: Options,
 }
 
-fn start(settings: Settings) -> (Server, PathBuf, tempfile::TempDir) {
-    start_with(settings, Duration::from_secs(2))
+fn options(change: impl FnOnce(&mut Options)) -> Options {
+    let mut options = Words::parse_from(["echo", "--workers", "2"]).options;
+    change(&mut options);
+    options
 }
 
-fn start_with(settings: Settings, patience: Duration) -> (Server, PathBuf, tempfile::TempDir) {
+fn start(change: impl FnOnce(&mut Options)) -> (Server, PathBuf, tempfile::TempDir) {
+    start_with(options(change), Duration::from_secs(2))
+}
+
+fn start_with(options: Options, patience: Duration) -> (Server, PathBuf, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     let door = |address| Door { address, mode: None };
     let doors = [Address::Unix(path.clone()), "127.0.0.1:0".parse().unwrap()].map(door);
-    (Server::start(Arc::new(Echo { patience }), &doors, settings).unwrap(), path, dir)
+    (Server::start(Arc::new(Echo { patience }), &doors, options).unwrap(), path, dir)
 }
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -112,7 +113,7 @@ fn open(server: &Server) -> u64 {
 
 #[test]
 fn requests_in_pieces_and_in_rows_over_both_kinds_of_socket() {
-    let (server, path, _dir) = start(settings());
+    let (server, path, _dir) = start(|_| {});
     let Address::Tcp(tcp) = server.addresses()[1] else { panic!() };
     let mut unix = UnixStream::connect(&path).unwrap();
     let mut tcp = TcpStream::connect(tcp).unwrap();
@@ -135,8 +136,8 @@ fn requests_in_pieces_and_in_rows_over_both_kinds_of_socket() {
 
 #[test]
 fn the_longest_idle_of_all_workers_makes_room() {
-    let settings = Settings { connections: 4, workers: 3, ..settings() };
-    let (server, path, _dir) = start_with(settings, Duration::from_secs(60));
+    let limits = |options: &mut Options| (options.connections_max, options.workers) = (4, Some(3));
+    let (server, path, _dir) = start_with(options(limits), Duration::from_secs(60));
     let idle = || server.core.workers.iter().map(|worker| worker.idle.len()).sum::<usize>();
     let mut clients: Vec<UnixStream> = Vec::new();
     for at in 0..4 {
@@ -171,7 +172,7 @@ fn the_longest_idle_of_all_workers_makes_room() {
 
 #[test]
 fn one_client_has_its_share() {
-    let (server, path, _dir) = start(Settings { per_client: 2, ..settings() });
+    let (server, path, _dir) = start(|options| options.per_client = 2);
     let Address::Tcp(at) = server.addresses()[1] else { panic!() };
     let mut two = [(); 2].map(|()| TcpStream::connect(at).unwrap());
     for client in &mut two {
@@ -189,7 +190,7 @@ fn one_client_has_its_share() {
 
 #[test]
 fn idle_connections_age_and_others_do_not() {
-    let (server, path, _dir) = start(Settings { idle: Duration::from_millis(50), ..settings() });
+    let (server, path, _dir) = start(|options| options.idle_timeout = Duration::from_millis(50));
     let mut client = UnixStream::connect(&path).unwrap();
     client.write_all(GET).unwrap();
     assert!(answer(&mut client).ends_with(GET));
@@ -199,7 +200,7 @@ fn idle_connections_age_and_others_do_not() {
 
 #[test]
 fn the_end_lets_what_has_come_be_answered() {
-    let (mut server, path, _dir) = start(settings());
+    let (mut server, path, _dir) = start(|_| {});
     let mut idle = UnixStream::connect(&path).unwrap();
     idle.write_all(GET).unwrap();
     assert!(answer(&mut idle).ends_with(GET));
@@ -228,7 +229,7 @@ fn the_end_lets_what_has_come_be_answered() {
 fn patience_ends() {
     for now in [false, true] {
         let drain = Duration::from_millis(if now { 600_000 } else { 100 });
-        let (mut server, path, _dir) = start(Settings { drain, ..settings() });
+        let (mut server, path, _dir) = start(|options| options.drain_timeout = drain);
         let mut stuck = UnixStream::connect(&path).unwrap();
         stuck.write_all(LAST).unwrap();
         until(|| open(&server) == 1);

@@ -12,27 +12,10 @@ use std::time::Duration;
 use rustix::fd::OwnedFd;
 use tokio::sync::{Notify, watch};
 
-use crate::address::{Address, origin};
+use crate::address::origin;
 use crate::idle::{Idle, end};
 use crate::metrics::Text;
-
-#[derive(Debug, Clone)]
-pub struct Settings {
-    pub workers: usize,
-    /// At one time. Beyond, the longest idle makes room.
-    pub connections: usize,
-    /// Of one address, or of one /64; 0 stands for no limit.
-    pub per_client: usize,
-    /// Between two requests of a connection.
-    pub idle: Duration,
-    /// For what is in flight at the end.
-    pub drain: Duration,
-    pub sndbuf: Option<usize>,
-    /// Threads for `spawn_blocking`, a worker.
-    pub blocking_threads: usize,
-    /// Where `/metrics` is served.
-    pub metrics: Option<Address>,
-}
+use crate::options::Options;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
@@ -70,7 +53,7 @@ type Report = Box<dyn Fn(&mut Text) + Send + Sync>;
 
 /// What the workers share.
 pub(crate) struct Core {
-    pub(crate) settings: Settings,
+    pub(crate) options: Options,
     open: AtomicUsize,
     next: AtomicU64,
     pub(crate) clients: Mutex<HashMap<IpAddr, usize>>,
@@ -89,19 +72,19 @@ pub(crate) struct PerWorker {
 }
 
 impl Core {
-    pub(crate) fn new(settings: Settings, name: &'static str, report: Report) -> Core {
+    pub(crate) fn new(options: Options, name: &'static str, report: Report) -> Core {
         let worker =
             || PerWorker { idle: Idle::new(), counts: Counts::default(), closed: Notify::new() };
         Core {
             open: AtomicUsize::new(0),
             next: AtomicU64::new(0),
             clients: Mutex::default(),
-            workers: (0..settings.workers).map(|_| worker()).collect(),
+            workers: (0..options.workers()).map(|_| worker()).collect(),
             draining: AtomicBool::new(false),
             stop: watch::Sender::new(None),
             name,
             report,
-            settings,
+            options,
         }
     }
 
@@ -174,7 +157,7 @@ pub(crate) fn ticket(
     peer: Option<SocketAddr>,
     socket: &Arc<OwnedFd>,
 ) -> Option<Ticket> {
-    let most = core.settings.per_client;
+    let most = core.options.per_client;
     let client = peer.filter(|_| counted && most > 0).map(|peer| origin(peer.ip()));
     if let Some(client) = client {
         let mut clients = core.clients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -192,7 +175,7 @@ pub(crate) fn ticket(
     let number = core.next.fetch_add(1, Ordering::Relaxed);
     let ticket = Ticket { core, worker, number, counted, client, socket };
     let too_many = counted
-        && ticket.core.open.load(Ordering::Relaxed) > ticket.core.settings.connections
+        && ticket.core.open.load(Ordering::Relaxed) > ticket.core.options.connections_max
         && !ticket.core.evict();
     (!too_many).then_some(ticket)
 }

@@ -289,7 +289,7 @@ impl Exchange<'_> {
             ) {
                 Ok(response) if response.is_interim() => self.pass_interim(&response)?,
                 Ok(response) => self.accept(&response),
-                Err(error) => return Poll::Ready(Err(self.bad_answer(error.0))),
+                Err(error) => return Poll::Ready(Err(self.bad_answer(error))),
             }
             up.input.consume(end);
         }
@@ -310,7 +310,7 @@ impl Exchange<'_> {
             match up.input.find_head(limits) {
                 Ok(Some(end)) => return Poll::Ready(Ok(end)),
                 Ok(None) => {}
-                Err(error) => return Poll::Ready(Err(self.bad_answer(&error.to_string()))),
+                Err(error) => return Poll::Ready(Err(self.bad_answer(error.reason))),
             }
             // As long as the client takes no more, no more is taken from the backend.
             if self.interim {

@@ -8,53 +8,16 @@ use httpd::{Framing, reason};
 use crate::request::Request;
 use crate::response::Response;
 
-/// Who reads the body of the response next. The request names it to the backend, which then knows
-/// how to copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reader {
-    /// No program on this machine: it is spliced to the client.
-    Splice,
-    /// The CPU, right away: it is encrypted, or copied.
-    Cpu,
-}
-
-impl Reader {
-    /// The value of the `Ntcopy-Reader` line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Reader::Splice => "splice",
-            Reader::Cpu => "cpu",
-        }
-    }
-}
-
-/// How the client speaks to the proxy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    /// In the clear.
-    Http,
-    /// Through TLS.
-    Https,
-}
-
-impl Scheme {
-    fn name(self) -> &'static str {
-        match self {
-            Scheme::Http => "http",
-            Scheme::Https => "https",
-        }
-    }
-}
-
 /// What the request says to the backend about the client and about what becomes of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// The client's address; a unix socket has none.
     pub client: Option<IpAddr>,
-    /// How it speaks.
-    pub scheme: Scheme,
-    /// Who reads the answer's body.
-    pub reader: Reader,
+    /// How it speaks: `http` or `https`.
+    pub scheme: &'static str,
+    /// Who reads the answer's body next, so that the backend knows how to copy: `splice`, no program
+    /// on this machine; or `cpu`, right away: it is encrypted, or copied.
+    pub reader: &'static str,
 }
 
 const PROXY: &str = "proxyd";
@@ -110,23 +73,22 @@ pub fn write_request(request: &Request<'_>, facts: &Facts, out: &mut Vec<u8>) {
     }
     write_forwarded(facts, host, out);
     write_via(http.minor, out);
-    line(out, &["Ntcopy-Reader: ", facts.reader.name()]);
+    line(out, &["Ntcopy-Reader: ", facts.reader]);
     write_framing(http.framing, out);
     out.extend_from_slice(b"\r\n");
 }
 
 fn write_forwarded(facts: &Facts, host: &str, out: &mut Vec<u8>) {
-    let scheme = facts.scheme.name();
     if let Some(client) = facts.client {
         let _ = write!(out, "X-Forwarded-For: {client}\r\n");
     }
-    line(out, &["X-Forwarded-Proto: ", scheme]);
+    line(out, &["X-Forwarded-Proto: ", facts.scheme]);
     let _ = match facts.client {
         Some(IpAddr::V4(client)) => write!(out, "Forwarded: for={client}"),
         Some(IpAddr::V6(client)) => write!(out, "Forwarded: for=\"[{client}]\""),
         None => write!(out, "Forwarded: for=unknown"),
     };
-    line(out, &[";host=\"", host, "\";proto=", scheme]);
+    line(out, &[";host=\"", host, "\";proto=", facts.scheme]);
 }
 
 /// The version is that of the message that was received.
@@ -201,8 +163,8 @@ mod tests {
 
     const FACTS: Facts = Facts {
         client: Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7))),
-        scheme: Scheme::Http,
-        reader: Reader::Splice,
+        scheme: "http",
+        reader: "splice",
     };
 
     fn passed_on(head: &str, facts: &Facts) -> String {

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use httpd::{Chunks, Event, Framing, Limits, Scanner};
 
-use crate::forward::{Facts, Reader, Scheme, write_request, write_response};
+use crate::forward::{Facts, write_request, write_response};
 use crate::request::{Method, parse_request};
 use crate::response::parse_response;
 
@@ -18,11 +18,8 @@ const LIMITS: Limits = Limits { head_bytes: 4096, line_bytes: 1024, headers: 32,
 const WIDE: Limits =
     Limits { head_bytes: 1 << 16, line_bytes: 1 << 16, headers: 256, body_bytes: 0 };
 
-const FACTS: Facts = Facts {
-    client: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-    scheme: Scheme::Http,
-    reader: Reader::Splice,
-};
+const FACTS: Facts =
+    Facts { client: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)), scheme: "http", reader: "splice" };
 
 /// Takes the bytes for a client's, and panics if the backend could see another request than the
 /// proxy did, if pieces are taken for something else than the whole, or if something panics.

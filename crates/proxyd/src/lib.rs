@@ -2,7 +2,7 @@
 //!
 //! A backend writes a response into a socket; the proxy moves it on to the client and never
 //! touches it; so no program on the machine needs those bytes in a cache. The proxy says to the
-//! backend, request by request, whether that is so ([`forward::Reader`]), and sends what it must
+//! backend, request by request, whether that is so ([`forward::Facts`]), and sends what it must
 //! write itself past the cache ([`mode::Mode`]).
 //!
 //! | module | what |

@@ -12,11 +12,6 @@ pub const INTERIMS_MAX: u32 = 16;
 /// What is said of a backend that gives more.
 pub(crate) const TOO_MANY_INTERIMS: &str = "more than 16 interim answers";
 
-/// Why a backend's answer is not passed on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct BadResponse(pub &'static str);
-
 /// A response's head.
 #[derive(Debug)]
 pub struct Response<'b> {
@@ -44,31 +39,35 @@ impl Response<'_> {
 }
 
 /// Parses the complete head of the answer to a request with that method.
+///
+/// # Errors
+///
+/// Why it is not passed on.
 pub fn parse_response<'b>(
     head: &'b [u8],
     method: Method,
     limits: &Limits,
-) -> Result<Response<'b>, BadResponse> {
+) -> Result<Response<'b>, &'static str> {
     let mut slots = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut parsed = httparse::Response::new(&mut slots[..limits.headers.min(MAX_HEADERS)]);
     match parsed.parse(head) {
         Ok(httparse::Status::Complete(len)) if len == head.len() => {}
-        Ok(_) => return Err(BadResponse("the head ends before its empty line")),
-        Err(_) => return Err(BadResponse("malformed head")),
+        Ok(_) => return Err("the head ends before its empty line"),
+        Err(_) => return Err("malformed head"),
     }
     let (Some(status), Some(minor)) = (parsed.code, parsed.version) else {
-        return Err(BadResponse("malformed status line"));
+        return Err("malformed status line");
     };
     if status < 100 || status == 101 {
-        return Err(BadResponse("a status that was not asked for"));
+        return Err("a status that was not asked for");
     }
     let headers = Headers(parsed.headers.iter().map(|h| Header { ..*h }).collect());
     if let Some(reason) = headers.misleading() {
-        return Err(BadResponse(reason));
+        return Err(reason);
     }
     let declared = headers.framing(minor).map_err(|bad| match bad {
-        BadFraming::Ambiguous(reason) => BadResponse(reason),
-        BadFraming::UnknownCoding => BadResponse("a transfer coding besides chunked"),
+        BadFraming::Ambiguous(reason) => reason,
+        BadFraming::UnknownCoding => "a transfer coding besides chunked",
     })?;
     let bodiless = status < 200 || status == 204 || status == 304 || method == Method::Head;
     let framing = match declared {
@@ -85,7 +84,7 @@ pub fn parse_response<'b>(
 mod tests {
     use super::*;
 
-    fn parse(head: &'static str, method: Method) -> Result<Response<'static>, BadResponse> {
+    fn parse(head: &'static str, method: Method) -> Result<Response<'static>, &'static str> {
         parse_response(head.as_bytes(), method, &Limits::default())
     }
 

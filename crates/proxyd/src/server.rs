@@ -5,9 +5,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use httpd::metrics::Text;
-use httpd::{Address, Reply, Settings, StartError, Stop};
+use httpd::{Address, Reply, StartError, Stop};
 
 use crate::config::Config;
+use crate::mode::Mode;
 use crate::session;
 use crate::tls::TlsError;
 use crate::worker::{Counters, Shared, Worker};
@@ -46,7 +47,7 @@ impl httpd::Service for Service {
 
     fn report(&self, text: &mut Text) {
         Counters::tell(self.0.counters.iter().map(|counters| &**counters), text);
-        let hints = u8::from(self.0.mode.is_hinted());
+        let hints = u8::from(self.0.hint.is_some());
         text.family("gauge", "hints", "1 if sends to clients are hinted.", hints);
     }
 }
@@ -77,12 +78,11 @@ impl Server {
         let mut doors = config.options.doors(&config.options.listen);
         let plain_doors = doors.len();
         doors.extend(config.options.doors(&config.tls_listen));
-        let settings =
-            Settings { per_client: config.connections_per_client, ..config.options.settings() };
+        let mut options = config.options.clone();
+        options.per_client = config.connections_per_client;
         let shared = Arc::new(Shared::new(config, plain_doors)?);
         announce(&shared);
-        let server =
-            httpd::Server::start(Arc::new(Service(Arc::clone(&shared))), &doors, settings)?;
+        let server = httpd::Server::start(Arc::new(Service(Arc::clone(&shared))), &doors, options)?;
         Ok(Server { shared, server })
     }
 
@@ -121,11 +121,9 @@ impl Server {
 
 /// Says once what was asked for and can't be had.
 fn announce(shared: &Shared) {
-    if shared.mode.is_plain_instead() {
-        tracing::warn!(
-            mode = shared.mode.asked.name(),
-            "this kernel does not know MSG_NTCOPY: clients are sent to plainly"
-        );
+    let mode = shared.config.mode;
+    if mode != Mode::Copy && shared.hint.is_none() {
+        tracing::warn!(?mode, "this kernel does not know MSG_NTCOPY: clients are sent to plainly");
     }
     if shared.config.ktls && !shared.kernel_tls {
         tracing::warn!("this kernel has no TLS: this process encrypts");

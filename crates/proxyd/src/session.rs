@@ -7,11 +7,12 @@ use std::rc::Rc;
 use std::task::ready;
 
 use httpd::{Ended, Refusal, Reply};
+use ntcopy::socket::enable;
 use tokio::time::{Instant, timeout};
 
 use crate::conn::Conn;
 use crate::exchange::{Asked, Next, Timer, exchange};
-use crate::forward::{Facts, Reader, Scheme, write_request};
+use crate::forward::{Facts, write_request};
 use crate::request::{Method, Request, parse_request};
 use crate::tls;
 use crate::worker::Worker;
@@ -24,15 +25,14 @@ struct Client {
     worker: Rc<Worker>,
     conn: httpd::Conn<Conn>,
     peer: Option<IpAddr>,
-    scheme: Scheme,
+    is_tls: bool,
     timer: Timer,
 }
 
 /// Serves a connection, from its first byte to its end.
 pub(crate) async fn serve(worker: Rc<Worker>, conn: httpd::Conn) {
-    let scheme = if worker.shared.is_tls(conn.door) { Scheme::Https } else { Scheme::Http };
     // What is needed for a while only, is held for a while only: idle connections are many.
-    let Some(mut client) = Box::pin(Client::open(worker, conn, scheme)).await else { return };
+    let Some(mut client) = Box::pin(Client::open(worker, conn)).await else { return };
     loop {
         let Some(head) = client.head().await else { return };
         let asked = match client.understand(head) {
@@ -62,29 +62,33 @@ struct Answer {
 }
 
 impl Client {
-    async fn open(worker: Rc<Worker>, conn: httpd::Conn, scheme: Scheme) -> Option<Client> {
+    async fn open(worker: Rc<Worker>, conn: httpd::Conn) -> Option<Client> {
+        let is_tls = worker.shared.is_tls(conn.door);
         let httpd::Conn { stream, input, peer, door, ticket } = conn;
-        if let Err(errno) = worker.shared.mode.mark(&stream) {
+        // Each of its sends is hinted from now on: for them the copy into the kernel is the last time
+        // that this machine looks at the bytes.
+        if let Some(setting) = worker.shared.hint
+            && let Err(errno) = enable(&stream, setting)
+        {
             tracing::debug!(%errno, "a connection is closed unserved");
             return None;
         }
-        let stream = match scheme {
-            Scheme::Http => Conn::Plain(stream),
-            Scheme::Https => {
-                let shared = &worker.shared;
-                let accept = tls::accept(stream, shared.tls.clone()?, shared.kernel_tls);
-                let patience = shared.config.options.head_timeout;
-                let Ok(Ok(conn)) = timeout(patience, accept).await else {
-                    worker.counters.handshakes_failed.up();
-                    return None;
-                };
-                conn
-            }
+        let stream = if is_tls {
+            let shared = &worker.shared;
+            let accept = tls::accept(stream, shared.tls.clone()?, shared.kernel_tls);
+            let patience = shared.config.options.head_timeout;
+            let Ok(Ok(conn)) = timeout(patience, accept).await else {
+                worker.counters.handshakes_failed.up();
+                return None;
+            };
+            conn
+        } else {
+            Conn::Plain(stream)
         };
         let ip = peer.map(|peer| peer.ip().to_canonical());
         let conn = httpd::Conn { stream, input, peer, door, ticket };
-        let mut client = Client { worker, conn, peer: ip, scheme, timer: Timer::default() };
-        if scheme == Scheme::Https {
+        let mut client = Client { worker, conn, peer: ip, is_tls, timer: Timer::default() };
+        if is_tls {
             client.wait_for_promised_request().await?;
         }
         Some(client)
@@ -111,7 +115,7 @@ impl Client {
             match self.conn.head(&self.worker.shared.http, patience).await {
                 Ok(2) => self.conn.input.consume(2),
                 Ok(end) => return Some(Ok(end)),
-                Err(Ended::Bad(error)) => return Some(Err(error.into())),
+                Err(Ended::Bad(refusal)) => return Some(Err(refusal)),
                 Err(Ended::TimedOut) => {
                     self.worker.counters.timeouts.up();
                     let reason = "the head took longer than allowed";
@@ -160,13 +164,9 @@ impl Client {
         let splice = !self.worker.shared.config.no_splice && self.conn.stream.can_splice_to();
         let facts = Facts {
             client: self.peer,
-            scheme: self.scheme,
+            scheme: if self.is_tls { "https" } else { "http" },
             // What is spliced to the kernel's TLS is read by it at once.
-            reader: if splice && !self.conn.stream.is_encrypted() {
-                Reader::Splice
-            } else {
-                Reader::Cpu
-            },
+            reader: if splice && !self.conn.stream.is_encrypted() { "splice" } else { "cpu" },
         };
         let mut head = Vec::with_capacity(512);
         write_request(request, &facts, &mut head);

@@ -1,8 +1,9 @@
 //! TLS for clients: by rustls in this process, or by rustls for the handshake and the kernel for
 //! the rest. Certificates and keys come from PEM files.
 
+use std::fmt::Display;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use httpd::Stream;
@@ -17,47 +18,27 @@ use crate::ktls;
 /// Ciphertext that may wait for a slow client: two records.
 const PENDING_BYTES: usize = 34 << 10;
 
-/// Why TLS can't be offered.
+/// Why TLS can't be offered: which file, and what is wrong with it.
 #[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    /// A file is not there, or there is nothing of use in it.
-    #[error("{path}: no {what} can be read from it: {cause}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What was looked for.
-        what: &'static str,
-        /// Why it wasn't found.
-        cause: String,
-    },
-    /// The certificate and the key don't belong together, or are of a kind that isn't supported.
-    #[error("{certificate} and {key}: {cause}")]
-    Pair {
-        /// The certificates' file.
-        certificate: PathBuf,
-        /// The key's file.
-        key: PathBuf,
-        /// Why.
-        cause: rustls::Error,
-    },
-}
+#[error("{0}")]
+pub struct TlsError(String);
 
 /// What clients are offered: the certificate chain, and HTTP/1.1 by ALPN.
 pub fn server_config(certificate: &Path, key: &Path) -> Result<ServerConfig, TlsError> {
-    let file = |path: &Path, what: &'static str| {
-        let path = path.to_owned();
-        move |cause: String| TlsError::File { path, what, cause }
+    let in_file = |path: &Path, what: &str, cause: &dyn Display| {
+        TlsError(format!("{}: no {what} can be read from it: {cause}", path.display()))
     };
     let chain = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| file(certificate, "certificate")(error.to_string()))?;
+        .map_err(|error| in_file(certificate, "certificate", &error))?;
     if chain.is_empty() {
-        return Err(file(certificate, "certificate")("there is none in it".to_owned()));
+        return Err(in_file(certificate, "certificate", &"there is none in it"));
     }
-    let private = PrivateKeyDer::from_pem_file(key)
-        .map_err(|error| file(key, "private key")(error.to_string()))?;
-    let pair =
-        |cause| TlsError::Pair { certificate: certificate.to_owned(), key: key.to_owned(), cause };
+    let private =
+        PrivateKeyDer::from_pem_file(key).map_err(|error| in_file(key, "private key", &error))?;
+    let pair = |cause: rustls::Error| {
+        TlsError(format!("{} and {}: {cause}", certificate.display(), key.display()))
+    };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -102,8 +83,8 @@ mod tests {
         };
         let ((cert, key), (_, other)) = (pair("one"), pair("two"));
         assert_eq!(server_config(&cert, &key).unwrap().alpn_protocols, [b"http/1.1"]);
-        let error = server_config(&cert, &other).unwrap_err();
-        assert!(matches!(error, TlsError::Pair { .. }), "{error}");
+        let error = server_config(&cert, &other).unwrap_err().to_string();
+        assert!(error.contains("two.key: "), "{error}");
         for (cert, key, named) in [(&key, &key, &key), (&cert, &cert, &cert)] {
             let error = server_config(cert, key).unwrap_err().to_string();
             assert!(error.starts_with(named.to_str().unwrap()), "{error}");

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use ntcopy::socket::Setting;
 use rustls::ServerConfig;
 
 use crate::config::Config;
 use crate::ktls;
-use crate::mode::Applied;
 use crate::pipe::Pool;
 use crate::tls::TlsError;
 use crate::upstreams::{Upstreams, expire};
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     /// What clients of TLS are offered.
     pub(crate) tls: Option<Arc<ServerConfig>>,
     /// How clients are sent to.
-    pub(crate) mode: Applied,
+    pub(crate) hint: Option<Setting>,
     /// Whether the kernel does TLS after the handshake.
     pub(crate) kernel_tls: bool,
     pub(crate) counters: Vec<Arc<Counters>>,
@@ -58,7 +58,7 @@ impl Shared {
             plain_doors,
             http: httpd::Limits { body_bytes, ..httpd::Limits::default() },
             tls: config.offered()?,
-            mode: config.mode.applied(),
+            hint: config.mode.setting(),
             kernel_tls: config.ktls && ktls::is_available(),
             counters: (0..config.options.workers()).map(|_| Arc::default()).collect(),
             config,

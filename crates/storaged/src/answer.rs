@@ -8,7 +8,7 @@ use httpd::{Reply, http_date};
 use crate::plan::Plan;
 use crate::request::Method;
 use crate::send::Body;
-use crate::store::{ErrorKind, Meta, Object, StoreError, Stored};
+use crate::store::{CONDITION, Meta, Object, StoreError, Stored};
 
 /// What is sent. Bodies that are only made for it are in `head`.
 #[derive(Debug)]
@@ -20,8 +20,6 @@ pub struct Answer {
     pub body: Option<Body>,
     pub keep_alive: bool,
 }
-
-const CONDITION: &str = "the object is not the one that the condition names";
 
 /// Whom an answer is for.
 #[derive(Debug, Clone, Copy)]
@@ -59,16 +57,8 @@ impl Asked {
         self.short(status, reply, &error_body(status, why))
     }
 
-    /// The text says nothing about the machine's paths.
     pub fn store_error(self, error: &StoreError) -> Answer {
-        let (status, why) = match error.kind() {
-            ErrorKind::NotFound => (404, "no such object"),
-            ErrorKind::Condition => (412, CONDITION),
-            ErrorKind::Damaged => (500, "the object is damaged, and was not sent"),
-            ErrorKind::Full => (507, "there is no room for the object"),
-            ErrorKind::Busy => (503, "out of descriptors or memory; try again"),
-            ErrorKind::Failed => (500, "the disk, or something else, failed"),
-        };
+        let (status, why) = error.answer();
         self.error(status, why)
     }
 

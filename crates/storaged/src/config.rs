@@ -43,9 +43,6 @@ pub struct Config {
     /// Objects that stay open
     #[arg(long, value_name = "N", default_value = "1024", value_parser = number(60_000))]
     pub open_objects: usize,
-    /// Send buffer of connections [default: the system's]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub sndbuf: Option<u64>,
     /// For each 16 KiB of a response to leave
     #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
     pub send_timeout: Duration,

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use httpd::metrics::Text;
-use httpd::{Conn, Server, Service, Settings, Signals, StartError, raise_file_limit};
+use httpd::{Conn, Server, Service, Signals, StartError, raise_file_limit};
 use ntcopy::socket::Support;
 
 use crate::answer::Asked;
@@ -78,12 +78,9 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     say_what_is_missing(&shared);
     let config = &shared.config;
     let doors = config.options.doors(&config.options.listen);
-    let settings = Settings {
-        sndbuf: config.sndbuf.map(|bytes| bytes as usize),
-        blocking_threads: 2 * config.disk_threads + LISTS,
-        ..config.options.settings()
-    };
-    let server = Server::start(Arc::new(Objects(Arc::clone(&shared))), &doors, settings)?;
+    let mut options = config.options.clone();
+    options.blocking_threads = 2 * config.disk_threads + LISTS;
+    let server = Server::start(Arc::new(Objects(Arc::clone(&shared))), &doors, options)?;
     announce(&server, doors.len()).map_err(io("write to standard output"))?;
     signals.obey(server).map_err(io("wait for signals"))
 }

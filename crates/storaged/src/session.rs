@@ -5,19 +5,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use httpd::{Body as Incoming, Conn, Ended, Framing, HeadError, Pace, Refusal, TimedOut};
+use httpd::{Body as Incoming, Conn, Ended, Framing, Pace, Refusal, TimedOut};
 use ntcopy::socket::Support;
+use percent_encoding::percent_decode_str;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 
 use crate::answer::{Answer, Asked};
 use crate::condition::{Current, Verdict};
-use crate::key::{Key, percent_decode};
+use crate::key::Key;
 use crate::plan::plan;
 use crate::request::{LIMITS, Method, Reader, Request, parse};
 use crate::send::{Facts, Outgoing, Progress, Set, choose};
 use crate::shared::{Work, Worker};
-use crate::store::{ErrorKind, Query, Store, StoreError, Upload};
+use crate::store::{Query, Store, StoreError, Upload};
 
 /// Bytes that one connection moves before the others get their turn.
 const TURN_BYTES: usize = 8 << 20;
@@ -79,13 +80,7 @@ async fn exchange(
 
 fn refusal(worker: &Worker, ended: Ended) -> Refusal {
     match ended {
-        Ended::Bad(HeadError::FirstLineTooLong) => {
-            Refusal { status: 414, reason: "the target is too long" }
-        }
-        Ended::Bad(HeadError::TooLarge) => {
-            Refusal { status: 431, reason: "the head is longer than 16 KiB or 64 lines" }
-        }
-        Ended::Bad(error) => error.into(),
+        Ended::Bad(refusal) => refusal,
         Ended::TimedOut | Ended::Closed => {
             worker.counters().timeouts.up();
             Refusal { status: 408, reason: "the head took too long" }
@@ -96,14 +91,14 @@ fn refusal(worker: &Worker, ended: Ended) -> Refusal {
 impl Worker {
     /// The answer for an error of the store, which the log has.
     fn failed(&self, asked: Asked, error: &StoreError) -> Answer {
-        match error.kind() {
-            ErrorKind::NotFound | ErrorKind::Condition => tracing::debug!(%error),
-            ErrorKind::Damaged => {
+        match (error, error.answer().0) {
+            (_, 404 | 412) => tracing::debug!(%error),
+            (StoreError::Damaged { .. }, _) => {
                 self.counters().damaged.up();
                 tracing::error!(%error, "a damaged object was asked for");
             }
-            ErrorKind::Full | ErrorKind::Busy => tracing::warn!(%error),
-            ErrorKind::Failed => tracing::error!(%error),
+            (_, 503 | 507) => tracing::warn!(%error),
+            _ => tracing::error!(%error),
         }
         asked.store_error(error)
     }
@@ -259,7 +254,8 @@ fn list_query(text: &str) -> Result<Query, &'static str> {
     let mut query = Query { prefix: String::new(), after: String::new(), limit: LIST_MAX };
     for pair in text.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = percent_decode(value).map_err(|_| "the query is not percent-encoded UTF-8")?;
+        let value = percent_decode_str(value).decode_utf8();
+        let value = value.map_err(|_| "the query is not UTF-8")?.into_owned();
         match name {
             "prefix" => query.prefix = value,
             "after" => query.after = value,
@@ -406,7 +402,7 @@ mod tests {
         ] {
             assert_eq!(list_query(text), expected, "{text:?}");
         }
-        for bad in ["limit=0", "limit=1001", "limit=x", "prefix=%zz", "delimiter=/"] {
+        for bad in ["limit=0", "limit=1001", "limit=x", "prefix=%ff", "delimiter=/"] {
             assert!(list_query(bad).is_err(), "{bad:?}");
         }
     }

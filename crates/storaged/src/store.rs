@@ -25,7 +25,7 @@ use lru::LruCache;
 use redb::{Database, ReadableTable, TableDefinition};
 use rustix::io::Errno;
 
-pub use self::error::{ErrorKind, IndexError, OpenError, StoreError};
+pub use self::error::{CONDITION, IndexError, OpenError, StoreError};
 pub use self::object::{Meta, Object};
 pub use self::upload::{Stored, Upload};
 use crate::condition::{Conditions, Current, Verdict};

@@ -144,8 +144,8 @@ fn admit<S: Service>(
     if listener.tcp {
         let _ = sockopt::set_tcp_nodelay(&socket, true);
     }
-    if let Some(bytes) = core.settings.sndbuf {
-        let _ = sockopt::set_socket_send_buffer_size(&socket, bytes);
+    if let Some(bytes) = core.options.sndbuf {
+        let _ = sockopt::set_socket_send_buffer_size(&socket, bytes as usize);
     }
     let counts = &core.workers[index].counts;
     let socket = Arc::new(socket);

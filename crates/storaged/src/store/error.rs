@@ -32,7 +32,9 @@ from! {
     redb::CommitError io::Error
 }
 
-/// Why the store could not do it. The texts are for a log; [`StoreError::kind`] is for a client.
+pub const CONDITION: &str = "the object is not the one that the condition names";
+
+/// Why the store could not do it. The texts are for a log; [`StoreError::answer`] is for a client.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("{key}: no such object")]
@@ -45,19 +47,6 @@ pub enum StoreError {
     Os { doing: &'static str, what: String, errno: Errno },
     #[error("cannot {doing} {what}: the index: {cause}")]
     Index { doing: &'static str, what: String, cause: IndexError },
-}
-
-/// Kinds of [`StoreError`], as a client can tell them apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorKind {
-    NotFound,
-    Condition,
-    Damaged,
-    /// The disk, the quota or the file size limit is reached: `ENOSPC`, `EDQUOT`, `EFBIG`.
-    Full,
-    /// Out of descriptors or memory: later it may work.
-    Busy,
-    Failed,
 }
 
 impl StoreError {
@@ -76,17 +65,21 @@ impl StoreError {
         }
     }
 
-    pub fn kind(&self) -> ErrorKind {
+    /// What a client is told: nothing of the machine's paths.
+    pub fn answer(&self) -> (u16, &'static str) {
         match self {
-            StoreError::NotFound { .. } => ErrorKind::NotFound,
-            StoreError::Condition { .. } => ErrorKind::Condition,
-            StoreError::Damaged { .. } => ErrorKind::Damaged,
-            StoreError::Index { .. } => ErrorKind::Failed,
-            StoreError::Os { errno, .. } => match *errno {
-                Errno::NOSPC | Errno::DQUOT | Errno::FBIG => ErrorKind::Full,
-                Errno::MFILE | Errno::NFILE | Errno::NOMEM => ErrorKind::Busy,
-                _ => ErrorKind::Failed,
-            },
+            StoreError::NotFound { .. } => (404, "no such object"),
+            StoreError::Condition { .. } => (412, CONDITION),
+            StoreError::Damaged { .. } => (500, "the object is damaged, and was not sent"),
+            StoreError::Os { errno: Errno::NOSPC | Errno::DQUOT | Errno::FBIG, .. } => {
+                (507, "there is no room for the object")
+            }
+            StoreError::Os { errno: Errno::MFILE | Errno::NFILE | Errno::NOMEM, .. } => {
+                (503, "out of descriptors or memory; try again")
+            }
+            StoreError::Os { .. } | StoreError::Index { .. } => {
+                (500, "the disk, or something else, failed")
+            }
         }
     }
 }
