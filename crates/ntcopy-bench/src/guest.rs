@@ -11,8 +11,8 @@ mod watch;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ntcopy_kernel::boot::{self, Cpus, HostCpus};
-use ntcopy_kernel::module::{self, ModuleBuild};
+use ntcopy_kernel::boot::{self, HostCpus};
+use ntcopy_kernel::module;
 use ntcopy_kernel::{Boot, BuildOptions, Built, Error, Kind, progress};
 
 use crate::machine::{FACTS_VARIABLE, HostFacts, KEY_VARIABLE, KIND_VARIABLE};
@@ -75,31 +75,16 @@ pub fn measure(request: &Request) -> Result<Inside, Error> {
     boot::check_boot(request.kernel)?;
     let options = BuildOptions::from_env(request.kernel)?;
     let (built, module) = match request.kernel.is_for_module() {
-        true => with_module(&options).map(|(built, module)| (built, Some(module)))?,
+        true => {
+            let (built, module) = module::build_for(&options, None, &mut *progress::for_stderr())?;
+            (built, Some(module))
+        }
         false => (ntcopy_kernel::build(&options, &mut *progress::for_stderr())?, None),
     };
     let watch = watch::Watch::start(&request.place, request.needs.samples);
     let inside = boot(request, &built, module.as_deref(), false);
     drop(watch);
     inside
-}
-
-/// A kernel that is built for the module, and the module.
-fn with_module(kernel: &BuildOptions) -> Result<(Built, PathBuf), Error> {
-    let mut options = ModuleBuild {
-        release: None,
-        headers: None,
-        out: None,
-        compiler: None,
-        cache: kernel.cache.clone(),
-        rebuild: false,
-        jobs: kernel.jobs,
-        root: PathBuf::from("/"),
-    };
-    let mut progress = progress::for_stderr();
-    let built = options.take_kernel(kernel, progress.as_mut())?;
-    let module = module::build(&options, progress.as_mut())?;
-    Ok((built, module))
 }
 
 /// Boots a kernel, with the module if it is built for that, and measures inside; `hinted`: once a
@@ -121,7 +106,7 @@ fn boot(
         .env(KEY_VARIABLE, &built.key)
         .env(FACTS_VARIABLE, json(&facts))
         .env(COMMAND_VARIABLE, json(&request.command));
-    boot.cpus = if request.kernel_cpus == 1 { Cpus::One } else { Cpus::Two };
+    boot.cpus = request.kernel_cpus;
     boot.host_cpus = request.host_cpus.clone();
     boot.mem_bytes = mem_bytes(&request.needs);
     boot.timeout = request.needs.longest;

@@ -11,7 +11,9 @@ pub(crate) use source::Prepared;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cache::{Built, Cache, HEADERS, Inputs, Meta, Part, Partial};
+use tempfile::TempDir;
+
+use crate::cache::{Built, Cache, HEADERS, Inputs, Meta, Part};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::kind::{Kind, Machine};
@@ -23,7 +25,6 @@ use crate::{config, process, tools};
 /// Environment variable that keeps the patched source, as [`BuildOptions::keep_source`] does.
 pub const KEEP_SOURCE_VARIABLE: &str = "NTCOPY_KEEP_SOURCE";
 
-/// What to build, and from what.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
     pub kind: Kind,
@@ -34,7 +35,6 @@ pub struct BuildOptions {
     /// The configuration, as a fragment on top of `allnoconfig`; empty for a stock kernel.
     pub fragment: String,
     pub keep_source: bool,
-    pub rebuild: bool,
     pub jobs: usize,
     /// Where the system's apt sources are, `/etc/apt`.
     pub etc_apt: PathBuf,
@@ -53,7 +53,6 @@ impl BuildOptions {
             series: Series::current(kind)?,
             fragment: config::fragment(kind),
             keep_source: set(KEEP_SOURCE_VARIABLE).is_some(),
-            rebuild: false,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             etc_apt: "/etc/apt".into(),
         })
@@ -109,7 +108,8 @@ fn build_exactly(options: &BuildOptions, progress: &mut dyn Progress) -> Result<
     let tree_id = tree.as_ref().map(Tree::id);
     let inputs = options.inputs();
     let found = |cache: &Cache| -> Result<Option<Built>> {
-        if options.rebuild { Ok(None) } else { cache.find(&inputs, tree_id.as_ref()) }
+        let found = cache.find(&inputs, tree_id.as_ref())?;
+        Ok(found.map(|built| Built { kind: options.kind, ..built }))
     };
     if let Some(built) = found(&options.cache)? {
         return Ok(built);
@@ -141,7 +141,6 @@ pub(crate) fn prepare(
     }
 }
 
-/// A build under way.
 struct Work<'a> {
     options: &'a BuildOptions,
     interrupts: &'a Interrupts,
@@ -204,7 +203,7 @@ impl Work<'_> {
     /// source, where it is to be kept.
     fn install(
         &mut self,
-        partial: Partial,
+        partial: TempDir,
         kept: Option<&Path>,
         key: &str,
         meta: Meta,
@@ -229,7 +228,7 @@ impl Work<'_> {
             fs::rename(source, &kept).doing("moving the source to", &kept)?;
             self.progress.note(&format!("source kept: {}", kept.display()));
         }
-        self.progress.begin("clearing up", None);
+        self.progress.begin("clearing up");
         drop(partial);
         self.progress.end();
         let kind = self.options.kind;
@@ -258,7 +257,7 @@ mod tests {
         fn note(&mut self, text: &str) {
             self.0.push(text.to_owned());
         }
-        fn begin(&mut self, _step: &str, _total: Option<u64>) {}
+        fn begin(&mut self, _step: &str) {}
         fn advance(&mut self, _done: u64) {}
         fn end(&mut self) {}
     }
@@ -273,7 +272,6 @@ mod tests {
             series,
             fragment: config::fragment(kind),
             keep_source: false,
-            rebuild: false,
             jobs: 1,
             etc_apt: home.path().join("etc"),
         };

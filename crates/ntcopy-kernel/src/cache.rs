@@ -3,12 +3,11 @@
 //! ```text
 //! kernels/um-7.3.4-0123456789ab/{linux,config,meta.json,build.log}
 //! kernels/um-module-7.3.4-0123456789ab/{linux,config,meta.json,build.log,headers}
-//! kernels/stock-6.12.117-0123456789ab/{linux,config,meta.json,lib/modules}
+//! kernels/stock-6.12.117-0123456789ab/{linux,config,meta.json,lib/modules,headers,usr}
 //! packages/linux-source-7.3_….deb     as downloaded: another series needs no network
 //! logs/                               of builds that failed
 //! sources/um-7.3.4-0123456789ab/      patched, where they are to be kept
 //! modules/6.12.117-0123456789ab/      ntcopy.ko for a kernel, its log, what it was made of
-//! headers/6.12.117+deb12-cloud-amd64/ what modules are built against, unpacked from packages
 //! ccache/                             objects, where there is ccache
 //! builds/                             packages for real machines, under way
 //! lock                                held by whoever changes anything here but modules and builds
@@ -24,18 +23,18 @@ mod meta;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ntcopy::folder::of_this_user;
 use sha2::{Digest, Sha256};
+use tempfile::TempDir;
 
 pub(crate) use lock::Part;
 pub use meta::{Meta, SourceId};
 
 use crate::error::{Context, Error, Result};
 use crate::kind::Kind;
-use crate::series::hex;
+use crate::series::{digest, hex};
 
 /// Environment variable that names another cache directory.
 pub const CACHE_VARIABLE: &str = "NTCOPY_CACHE";
@@ -43,7 +42,7 @@ pub const CACHE_VARIABLE: &str = "NTCOPY_CACHE";
 /// How a build turns its inputs into a kernel. A change of that makes older kernels stale.
 const RECIPE: u32 = 1;
 
-/// Below a kernel that was built for modules: what they are built against.
+/// Below a kernel that takes modules: what they are built against.
 pub(crate) const HEADERS: &str = "headers";
 
 /// Where a kernel's modules lie below its directory in the cache, as they would below `/`.
@@ -57,7 +56,6 @@ pub struct Cache {
     root: PathBuf,
 }
 
-/// A kernel in the cache.
 #[derive(Clone, Debug)]
 pub struct Built {
     /// The kernel: an executable for um, else what a boot loader loads.
@@ -67,7 +65,6 @@ pub struct Built {
     /// The directory's name: kind, version and the first 12 digits of the key.
     pub key: String,
     pub kind: Kind,
-    /// What it was made of.
     pub meta: Meta,
 }
 
@@ -78,14 +75,13 @@ impl Built {
         Some(self.dir.join(MODULES)).filter(|folder| folder.is_dir())
     }
 
-    /// What modules for it are built against; only a kernel that was built here for them has it.
-    pub fn headers(&self) -> Option<PathBuf> {
-        Some(self.dir.join(HEADERS)).filter(|folder| folder.is_dir())
+    /// What modules for it are built against, where it takes some.
+    pub fn headers(&self) -> PathBuf {
+        self.dir.join(HEADERS)
     }
 }
 
 impl Cache {
-    /// The cache of this user.
     pub fn locate() -> Result<Self> {
         let named = std::env::var_os(CACHE_VARIABLE).filter(|path| !path.is_empty());
         let of_user = || Some(of_this_user("XDG_CACHE_HOME", ".cache")?.join("ntcopy"));
@@ -118,12 +114,6 @@ impl Cache {
         self.root.join("modules")
     }
 
-    /// Where headers of stock kernels are.
-    pub(crate) fn headers(&self) -> PathBuf {
-        self.root.join("headers")
-    }
-
-    /// Where packages for real machines are made.
     pub(crate) fn builds(&self) -> PathBuf {
         self.root.join("builds")
     }
@@ -133,22 +123,14 @@ impl Cache {
         self.root.join("ccache")
     }
 
-    /// Where logs of failed builds are.
     pub(crate) fn logs(&self) -> PathBuf {
         self.root.join("logs")
     }
 
     /// The kernels that are whole, newest version first, then the one built last.
     pub fn built(&self) -> Result<Vec<Built>> {
-        let folder = self.kernels();
-        let entries = match fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error).doing("reading", &folder),
-        };
         let mut built = Vec::new();
-        for entry in entries {
-            let dir = entry.doing("reading", &folder)?.path();
+        for dir in children(&self.kernels())? {
             let key = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let meta = fs::read(dir.join("meta.json")).ok();
             let meta = meta.and_then(|text| serde_json::from_slice::<Meta>(&text).ok());
@@ -156,6 +138,7 @@ impl Cache {
             let is_whole = path.is_file() && !key.starts_with(PARTIAL);
             if let Some(meta) = meta.filter(|_| is_whole)
                 && let Ok(kind) = Kind::parse(&meta.kind)
+                && (!kind.is_stock() || dir.join(HEADERS).is_dir())
             {
                 built.push(Built { path, dir, key, kind, meta });
             }
@@ -178,12 +161,10 @@ impl Cache {
     }
 
     /// A new directory for something unfinished, removed when dropped.
-    pub(crate) fn partial(&self, parent: &Path) -> Result<Partial> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = parent.join(format!("{PARTIAL}{}-{count}", std::process::id()));
-        fs::create_dir_all(&path).doing("creating", &path)?;
-        Ok(Partial { path })
+    pub(crate) fn partial(&self, parent: &Path) -> Result<TempDir> {
+        let made = fs::create_dir_all(parent)
+            .and_then(|()| tempfile::Builder::new().prefix(PARTIAL).tempdir_in(parent));
+        made.doing("creating a directory in", parent)
     }
 
     /// Removes what dead processes left unfinished. The caller holds the lock, so no process that
@@ -191,8 +172,7 @@ impl Cache {
     fn sweep(&self, folders: &[PathBuf]) -> Result<()> {
         for folder in folders {
             for path in children(folder)? {
-                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                if name.starts_with(PARTIAL) {
+                if path.file_name().unwrap_or_default().to_string_lossy().starts_with(PARTIAL) {
                     remove(&path)?;
                 }
             }
@@ -201,38 +181,18 @@ impl Cache {
     }
 }
 
-/// An unfinished directory.
-pub(crate) struct Partial {
-    path: PathBuf,
-}
-
-impl Partial {
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        // What cannot be removed now is swept away under the next lock.
-        let _ = fs::remove_dir_all(&self.path);
-    }
-}
-
 /// What a kernel is made of, besides its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Inputs {
-    pub(crate) kind: Kind,
-    /// Hash of the series.
+    kind: Kind,
     pub(crate) series: String,
-    /// Hash of the configuration fragment.
     pub(crate) config: String,
 }
 
 impl Inputs {
     pub(crate) fn new(kind: Kind, series: &crate::series::Series, fragment: &str) -> Self {
         let config = hex(&Sha256::digest(fragment));
-        Self { kind, series: series.hash(), config }
+        Self { kind: kind.built_as(), series: series.hash(), config }
     }
 
     /// What a kernel of this kind would be made of now.
@@ -241,7 +201,6 @@ impl Inputs {
         Ok(Self::new(kind, &series, &crate::config::fragment(kind)))
     }
 
-    /// Whether a kernel was made of these.
     pub(crate) fn made(&self, meta: &Meta) -> bool {
         meta.recipe == RECIPE
             && meta.kind == self.kind.name()
@@ -269,13 +228,9 @@ impl Inputs {
 
     /// Name of the kernel's directory, for a source of this version.
     pub(crate) fn key(&self, source: &SourceId, version: &str) -> String {
-        let mut hasher = Sha256::new();
-        let source = source.to_string();
-        for part in [&source, version, &self.series, &self.config, &RECIPE.to_string()] {
-            hasher.update((part.len() as u64).to_le_bytes());
-            hasher.update(part);
-        }
-        format!("{}-{version}-{}", self.kind.file_name(), &hex(&hasher.finalize())[..12])
+        let (source, recipe) = (source.to_string(), RECIPE.to_string());
+        let digest = digest([&source, version, &self.series, &self.config, &recipe]);
+        format!("{}-{version}-{}", self.kind.file_name(), &digest[..12])
     }
 }
 
@@ -338,37 +293,7 @@ mod tests {
         assert_ne!(base, Inputs::new(Kind::Um, &series, "CONFIG_NET=y").key(&package(), "7.3.4"));
         let config = Inputs::new(Kind::Um, &Series::default(), "CONFIG_NET=n");
         assert_ne!(base, config.key(&package(), "7.3.4"));
-    }
-
-    #[test]
-    fn versions_compare_by_number() {
-        assert!(version_key("7.3.10-1~bpo13+1") > version_key("7.3.4-1~bpo13+1"));
-        assert!(version_key("7.10") > version_key("7.3"));
-    }
-
-    #[test]
-    fn a_partial_directory_is_no_kernel_and_goes_away() {
-        let home = tempfile::tempdir().unwrap();
-        let cache = Cache::at(home.path());
-        let partial = cache.partial(&cache.kernels()).unwrap();
-        fs::write(partial.path().join("linux"), "half").unwrap();
-        assert!(cache.built().unwrap().is_empty());
-        let path = partial.path().to_path_buf();
-        drop(partial);
-        assert!(!path.exists());
-    }
-
-    #[test]
-    fn what_a_dead_builder_left_is_swept_and_the_rest_is_not() {
-        let home = tempfile::tempdir().unwrap();
-        let cache = Cache::at(home.path());
-        let left = cache.kernels().join(".partial-1-0");
-        fs::create_dir_all(left.join("source")).unwrap();
-        let whole = cache.packages().join("linux-source-7.3_1_all.deb");
-        fs::create_dir_all(cache.packages()).unwrap();
-        fs::write(&whole, "deb").unwrap();
-        cache.sweep(&[cache.kernels(), cache.packages()]).unwrap();
-        assert!(!left.exists());
-        assert!(whole.exists());
+        let kvm = Inputs::new(Kind::Kvm, &Series::default(), "").key(&package(), "7.3.4");
+        assert!(kvm.starts_with("x86-plain-7.3.4-"), "one configuration is one kernel: {kvm}");
     }
 }

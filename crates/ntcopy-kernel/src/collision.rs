@@ -101,45 +101,19 @@ mod tests {
         assert_eq!(found, [("MSG_OOB", 1), ("MSG_HEX", 0x40), ("MSG_U", 0x8000_0000)]);
     }
 
-    /// A source tree with one flag and one option.
-    fn tree(flag: &str, generic: &str, sparc: &str) -> tempfile::TempDir {
+    #[test]
+    fn an_option_of_one_architecture_is_found_and_our_own_name_is_no_clash() {
+        let (flag, option) = (ours("MSG_NTCOPY"), ours("SO_NTCOPY"));
         let tree = tempfile::tempdir().unwrap();
-        let put = |name: &str, text: &str| {
+        for (name, text) in [
+            ("include/linux/socket.h", format!("#define MSG_NTCOPY {flag:#x}\n")),
+            ("include/uapi/asm-generic/socket.h", "#define SO_DEBUG 1\n".to_owned()),
+            ("arch/sparc/include/uapi/asm/socket.h", format!("#define SO_THEIRS {option:#x}\n")),
+        ] {
             let path = tree.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
-        };
-        put("include/linux/socket.h", &format!("/* head */\n{flag}\n"));
-        put("include/uapi/asm-generic/socket.h", generic);
-        put("arch/sparc/include/uapi/asm/socket.h", sparc);
-        tree
-    }
-
-    #[test]
-    fn a_free_number_passes_and_our_own_name_is_no_clash() {
-        let flag = ours("MSG_NTCOPY");
-        let tree = tree(
-            &format!("#define MSG_NTCOPY {flag:#x}"),
-            "#define SO_DEBUG 1\n",
-            "#define SO_DEBUG 0x0001\n",
-        );
-        check(tree.path(), "7.3").unwrap();
-    }
-
-    #[test]
-    fn a_flag_that_shares_our_bit_is_named_with_its_place() {
-        let flag = ours("MSG_NTCOPY") | 1;
-        let tree = tree(&format!("#define MSG_THEIRS {flag:#x}"), "", "");
-        let text = check(tree.path(), "7.9").unwrap_err().to_string();
-        for part in ["MSG_NTCOPY", "MSG_THEIRS", "include/linux/socket.h:2", "7.9"] {
-            assert!(text.contains(part), "{part} in {text}");
         }
-    }
-
-    #[test]
-    fn an_option_of_one_architecture_is_found_too() {
-        let option = ours("SO_NTCOPY");
-        let tree = tree("", "#define SO_DEBUG 1\n", &format!("#define SO_THEIRS {option:#x}\n"));
         let text = check(tree.path(), "7.9").unwrap_err().to_string();
         assert!(text.contains("arch/sparc/include/uapi/asm/socket.h:1"), "{text}");
         assert!(text.contains("SO_THEIRS"), "{text}");

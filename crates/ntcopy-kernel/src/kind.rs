@@ -107,6 +107,11 @@ impl Kind {
         NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
     }
 
+    /// The kernel that is built for it.
+    pub(crate) fn built_as(self) -> Self {
+        if self == Self::Kvm { Self::X86(Newest, Plain) } else { self }
+    }
+
     /// The name as a part of a file's name.
     pub(crate) fn file_name(self) -> String {
         self.name().replace([':', '+'], "-")

@@ -35,7 +35,7 @@ pub use build::{BuildOptions, KEEP_SOURCE_VARIABLE, build};
 pub use cache::{Built, CACHE_VARIABLE, Cache, Meta, SourceId};
 pub use error::{Error, Result};
 pub use kind::{Flavour, Kind, Machine, Release};
-pub use manage::{Cleaned, Entry, State, What, clean, list};
+pub use manage::{Cleaned, Entry, State, clean, list};
 pub use progress::Progress;
 pub use series::{Patch, SERIES_VARIABLE, Series};
 pub use source::SOURCE_VARIABLE;

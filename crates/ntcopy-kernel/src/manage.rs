@@ -60,59 +60,39 @@ pub fn list(cache: &Cache) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// What [`clean`] removes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// Stale kernels, logs, and what interrupted builds left.
-    Stale,
-    /// All kernels, modules, logs, headers, kept sources and builds of packages; the downloaded
-    /// packages stay.
-    Kernels,
-    /// Everything, the downloaded packages and the compiler's cache too.
-    All,
-}
-
 #[derive(Clone, Debug, Serialize)]
 pub struct Cleaned {
     pub path: PathBuf,
     pub size_bytes: u64,
 }
 
-/// Removes kernels and what belongs to them, and says what was removed. Waits for a build that is
-/// under way.
-pub fn clean(cache: &Cache, what: What, progress: &mut dyn Progress) -> Result<Vec<Cleaned>> {
+/// Removes kernels that would not be booted any more and logs of failed builds, or all that the
+/// cache holds, and says what was removed. Waits for a build that is under way.
+pub fn clean(cache: &Cache, all: bool, progress: &mut dyn Progress) -> Result<Vec<Cleaned>> {
     if !cache.root().exists() {
         return Ok(Vec::new());
     }
     let interrupts = Interrupts::arm().doing("taking over signals for", "clean")?;
-    let _locks = (
-        cache.lock(Part::Kernels, &interrupts, progress)?,
-        cache.lock(Part::Modules, &interrupts, progress)?,
-    );
     // Packages take hours: whoever only clears away what is stale is not to wait for them.
-    let takes_builds = what != What::Stale;
-    let _builds =
-        takes_builds.then(|| cache.lock(Part::Builds, &interrupts, progress)).transpose()?;
+    let parts: &[Part] =
+        if all { &[Part::Kernels, Part::Modules, Part::Builds] } else { &[Part::Kernels] };
+    let locks = parts.iter().map(|part| cache.lock(*part, &interrupts, progress));
+    let _locks = locks.collect::<Result<Vec<_>>>()?;
     let mut doomed = Vec::new();
-    // Not only what `list` knows: a directory without a readable meta.json is of no use either.
-    let entries = list(cache)?;
-    let current = |path: &Path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        entries.iter().any(|entry| entry.name == name && entry.state == State::Current)
-    };
-    for folder in [cache.kernels(), cache.root().join("sources")] {
-        let found = cache::children(&folder)?;
-        doomed.extend(found.into_iter().filter(|path| what != What::Stale || !current(path)));
-    }
-    doomed.extend(cache::children(&cache.logs())?);
-    if what != What::Stale {
-        doomed.extend(cache::children(&cache.modules())?);
-        doomed.extend(cache::children(&cache.headers())?);
-        doomed.extend(cache::children(&cache.builds())?);
-    }
-    if what == What::All {
-        doomed.extend(cache::children(&cache.packages())?);
-        doomed.extend(Some(cache.compiled()).filter(|folder| folder.exists()));
+    if all {
+        doomed = cache::children(cache.root())?;
+        doomed.retain(|path| !path.ends_with("lock") && path.extension() != Some("lock".as_ref()));
+    } else {
+        // Not only what `list` knows: a directory without a readable meta.json is of no use either.
+        let entries = list(cache)?;
+        let current = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            entries.iter().any(|entry| entry.name == name && entry.state == State::Current)
+        };
+        for folder in [cache.kernels(), cache.root().join("sources")] {
+            doomed.extend(cache::children(&folder)?.into_iter().filter(|path| !current(path)));
+        }
+        doomed.extend(cache::children(&cache.logs())?);
     }
     let mut cleaned = Vec::new();
     for path in doomed {

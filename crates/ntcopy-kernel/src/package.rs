@@ -13,7 +13,6 @@ use crate::kind::{Flavour, Kind, Release};
 use crate::progress::Progress;
 use crate::{process, tools};
 
-/// What to make packages of.
 #[derive(Clone, Debug)]
 pub struct PackageOptions {
     /// A whole `.config`; else that of the running kernel.
@@ -93,10 +92,7 @@ pub fn package(options: &PackageOptions, progress: &mut dyn Progress) -> Result<
         make.arg("DPKG_FLAGS=--no-check-builddeps");
         // The symbols for debuggers are larger than all the rest.
         make.env("DEB_BUILD_PROFILES", "pkg.linux-upstream.nokerneldbg");
-        progress.begin(step, None);
-        let made = make::run_make(&mut make, &interrupts, step, &log, &mut |_| progress.advance(0));
-        progress.end();
-        made
+        make::run_make(&mut make, &interrupts, progress, step, &log)
     };
     run(&["olddefconfig"], "configuring the kernel")?;
     run(&["bindeb-pkg"], "compiling and packing the kernel")?;

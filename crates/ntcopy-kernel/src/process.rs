@@ -25,7 +25,6 @@ impl Group {
         Self { child, name: name.into(), reaped: false }
     }
 
-    /// Process id of the leader.
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -38,7 +37,6 @@ impl Group {
         Ok(status)
     }
 
-    /// The leader's status if it has ended.
     pub(crate) fn try_wait(&mut self) -> Result<Option<ExitStatus>> {
         let status = self.child.try_wait().doing("waiting for", &self.name)?;
         if status.is_some() {
@@ -152,7 +150,6 @@ pub(crate) fn output(command: &mut Command, interrupts: &Interrupts) -> Result<S
     })
 }
 
-/// A duration as poll(2) wants it.
 pub(crate) fn timespec(duration: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),

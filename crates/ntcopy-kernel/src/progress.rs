@@ -7,21 +7,10 @@ use std::time::{Duration, Instant};
 pub trait Progress {
     /// Something worth a line of its own, that stays: what was chosen, what is waited for.
     fn note(&mut self, text: &str);
-    /// A step begins. With a total it is counted.
-    fn begin(&mut self, step: &str, total: Option<u64>);
-    /// What is done of the step, in the unit of the total.
+    fn begin(&mut self, step: &str);
+    /// What is done of the step, in a unit of its own.
     fn advance(&mut self, done: u64);
     fn end(&mut self);
-}
-
-/// Says nothing.
-pub struct Silent;
-
-impl Progress for Silent {
-    fn note(&mut self, _text: &str) {}
-    fn begin(&mut self, _step: &str, _total: Option<u64>) {}
-    fn advance(&mut self, _done: u64) {}
-    fn end(&mut self) {}
 }
 
 pub fn for_stderr() -> Box<dyn Progress> {
@@ -34,7 +23,6 @@ const LINE_INTERVAL: Duration = Duration::from_secs(10);
 #[derive(Default)]
 struct Lines {
     step: String,
-    total: Option<u64>,
     begun: Option<Instant>,
     spoke: Option<Instant>,
 }
@@ -44,9 +32,9 @@ impl Progress for Lines {
         let _ = writeln!(io::stderr(), "{text}");
     }
 
-    fn begin(&mut self, step: &str, total: Option<u64>) {
+    fn begin(&mut self, step: &str) {
         let now = Some(Instant::now());
-        *self = Self { step: step.to_owned(), total, begun: now, spoke: now };
+        *self = Self { step: step.to_owned(), begun: now, spoke: now };
         self.note(step);
     }
 
@@ -54,33 +42,12 @@ impl Progress for Lines {
         let (Some(begun), Some(spoke)) = (self.begun, self.spoke) else { return };
         if spoke.elapsed() >= LINE_INTERVAL {
             self.spoke = Some(Instant::now());
-            self.note(&line(&self.step, done, self.total, begun.elapsed()));
+            let gone_s = begun.elapsed().as_secs();
+            self.note(&format!("{}: {done} done, {gone_s} s gone", self.step));
         }
     }
 
     fn end(&mut self) {
         self.begun = None;
-    }
-}
-
-/// "downloading: 43 %, 51 s gone"
-fn line(step: &str, done: u64, total: Option<u64>, gone: Duration) -> String {
-    let gone_s = gone.as_secs();
-    match total.filter(|&total| total > 0) {
-        Some(total) => format!("{step}: {} %, {gone_s} s gone", (done * 100 / total).min(100)),
-        None => format!("{step}: {done} done, {gone_s} s gone"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_says_what_is_done_and_never_more_than_all() {
-        let line = |done, total| line("compiling", done, total, Duration::from_secs(30));
-        assert_eq!(line(250, Some(1000)), "compiling: 25 %, 30 s gone");
-        assert_eq!(line(1200, Some(1000)), "compiling: 100 %, 30 s gone");
-        assert_eq!(line(7, None), "compiling: 7 done, 30 s gone");
     }
 }

@@ -40,17 +40,3 @@ pub(crate) fn check_disk(path: &Path, purpose: &str, needed_bytes: u64) -> Resul
             .into(),
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn too_little_room_says_how_much_is_missing_and_what_to_do() {
-        check_disk(Path::new("/"), "a test", 1).unwrap();
-        let error = check_disk(Path::new("/"), "a test", u64::MAX).unwrap_err();
-        assert_eq!(error.exit_code(), 3);
-        let text = error.to_string();
-        assert!(text.contains("MiB missing") && text.contains("NTCOPY_CACHE"), "{text}");
-    }
-}

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ntcopy_kernel::boot::Cpus;
 use ntcopy_kernel::{Boot, BuildOptions, Built, Kind, Outcome, Output, progress};
 use tempfile::TempDir;
 
@@ -53,7 +52,7 @@ impl Guests {
     pub fn command(&self, kernel: &Built, words: &[&str]) -> Boot {
         let mut boot = Boot::new(kernel, words);
         (boot.init, boot.output) = (Some(self.ntcopy.clone()), Output::Capture);
-        (boot.cpus, boot.timeout) = (Cpus::Two, Some(Duration::from_secs(7200)));
+        (boot.cpus, boot.timeout) = (2, Some(Duration::from_secs(7200)));
         boot.env("NTCOPY_SELFTEST_BIG_MIB", BIG_MIB)
     }
 
@@ -137,20 +136,7 @@ pub fn kernel(name: &str) -> Result<Built, Error> {
 /// `ntcopy.ko` for a kernel of this name, and that kernel.
 pub fn module(name: &str) -> Result<(Built, PathBuf), Error> {
     let options = BuildOptions::from_env(Kind::parse(name)?)?;
-    let mut module = ntcopy_kernel::module::ModuleBuild {
-        release: None,
-        headers: None,
-        out: None,
-        compiler: None,
-        cache: options.cache.clone(),
-        rebuild: false,
-        jobs: options.jobs,
-        root: "/".into(),
-    };
-    let mut progress = progress::for_stderr();
-    let kernel = module.take_kernel(&options, progress.as_mut())?;
-    let path = ntcopy_kernel::module::build(&module, progress.as_mut())?;
-    Ok((kernel, path))
+    Ok(ntcopy_kernel::module::build_for(&options, None, progress::for_stderr().as_mut())?)
 }
 
 #[cfg(test)]

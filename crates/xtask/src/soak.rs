@@ -11,7 +11,6 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ntcopy_kernel::boot::Cpus;
 use ntcopy_kernel::{Built, Output};
 
 use crate::error::{Doing, Error};
@@ -78,9 +77,8 @@ fn boot(
     let mut words = vec![program.as_str(), "--seed", &seed];
     words.extend(more);
     words.extend(flips.then_some("--flip"));
-    let cpus = if soak.cpus == 2 { Cpus::Two } else { Cpus::One };
     let mut boot = guests.command(kernel, &words);
-    (boot.cpus, boot.timeout) = (cpus, Some(Duration::from_secs(1200)));
+    (boot.cpus, boot.timeout) = (soak.cpus, Some(Duration::from_secs(1200)));
     boot.sysctls.push(("net.core.ntcopy".into(), value.into()));
     let outcome = boot.run()?;
     let said = String::from_utf8_lossy(&outcome.stdout).into_owned();
@@ -158,7 +156,7 @@ pub fn holes(ntcopy: &Path, cases: usize) -> Result<(), Error> {
     for way in WAYS {
         let boot = guests.command(&kernel, &[&guests.program("holes")]);
         let mut boot = boot.env("NTCOPY_SELFTEST_HOLES", each.to_string());
-        boot.cpus = Cpus::One;
+        boot.cpus = 1;
         boot.arguments.push(format!("nontemporal={way}"));
         guests.run(&kernel, way, boot)?.must_pass("holes")?;
     }

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use ntcopy_kernel::{BuildOptions, Built, Error, Series, boot, progress};
+use ntcopy_kernel::{BuildOptions, Built, Error, Series, boot, module, progress};
 use ntcopy_record::{Cell, End, ExperimentKind, Header, Line, ReadError, Record, Sample};
 use ntcopy_record::{add_series, is_counting_mark};
 
@@ -280,7 +280,9 @@ fn sides<'a>(
             let kind = request.kernel.for_module().ok_or_else(|| {
                 Error::NotHere(format!("there is no '{}' for the module", request.kernel))
             })?;
-            let (kernel, module) = super::with_module(&BuildOptions::from_env(kind)?)?;
+            let its_options = BuildOptions::from_env(kind)?;
+            let mut progress = progress::for_stderr();
+            let (kernel, module) = module::build_for(&its_options, None, progress.as_mut())?;
             [series(baseline, build(&options)?), side(other, kernel, Some(module))]
         }
         Against::Series(folder) => {

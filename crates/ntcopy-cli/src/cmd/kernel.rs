@@ -9,8 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ntcopy_kernel::boot::{self, HostCpus};
 use ntcopy_kernel::{
-    Boot, BuildOptions, Built, Cache, Entry, Error, Machine, Outcome, SourceId, State, What,
-    progress,
+    Boot, BuildOptions, Built, Cache, Entry, Error, Machine, Outcome, SourceId, State, progress,
 };
 
 pub use args::Args;
@@ -39,9 +38,7 @@ fn options(kernel: &KernelArgs) -> Result<BuildOptions, Error> {
 }
 
 fn build(args: &BuildArgs) -> Result<ExitCode, Error> {
-    let mut options = options(&args.kernel)?;
-    options.rebuild = args.force;
-    let built = ntcopy_kernel::build(&options, progress::for_stderr().as_mut())?;
+    let built = ntcopy_kernel::build(&options(&args.kernel)?, progress::for_stderr().as_mut())?;
     println!("{}", built.path.display());
     Ok(ExitCode::SUCCESS)
 }
@@ -169,12 +166,7 @@ fn size(bytes: u64) -> String {
 
 fn clean(args: &CleanArgs) -> Result<ExitCode, Error> {
     let cache = Cache::locate()?;
-    let what = match (args.all, args.stale) {
-        (true, _) => What::All,
-        (_, true) => What::Stale,
-        _ => What::Kernels,
-    };
-    let removed = ntcopy_kernel::clean(&cache, what, progress::for_stderr().as_mut())?;
+    let removed = ntcopy_kernel::clean(&cache, args.all, progress::for_stderr().as_mut())?;
     for item in &removed {
         println!("removed {} ({})", item.path.display(), size(item.size_bytes));
     }

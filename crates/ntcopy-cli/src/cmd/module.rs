@@ -3,11 +3,12 @@
 mod args;
 mod text;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ntcopy::socket;
 use ntcopy::uapi::ModuleInfo;
-use ntcopy_kernel::module::{self, ModuleBuild, Status, Sysroot};
+use ntcopy_kernel::module::{self, Status, Sysroot};
 use ntcopy_kernel::{BuildOptions, Cache, Error, Kind, progress};
 
 pub use args::Args;
@@ -15,7 +16,7 @@ use args::{BuildArgs, LoadArgs, StatusArgs};
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let result = match args {
-        Args::Build(args) => build(args),
+        Args::Build(args) => build(&args),
         Args::Load(args) => load(&args),
         Args::Unload => unload(),
         Args::Status(args) => return status(&args),
@@ -26,54 +27,45 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }))
 }
 
-fn build(args: BuildArgs) -> Result<ExitCode, Error> {
-    let mut options = ModuleBuild {
-        release: args.kernel_release,
-        headers: args.headers,
-        out: args.out,
-        compiler: args.cc,
-        cache: Cache::locate()?,
-        rebuild: args.force,
-        jobs: cpus(),
-        root: args.sysroot,
-    };
+fn build(args: &BuildArgs) -> Result<ExitCode, Error> {
     let mut progress = progress::for_stderr();
-    let is_for_this_kernel = match &args.kernel {
-        Some(name) => {
+    let compiler = args.cc.as_deref();
+    let built = match (&args.kernel, &args.headers) {
+        (Some(name), _) => {
             let kernel = BuildOptions::from_env(Kind::parse(name)?)?;
-            options.take_kernel(&kernel, progress.as_mut())?;
-            false
+            module::build_for(&kernel, compiler, progress.as_mut())?.1
         }
-        None if options.headers.is_none() && options.release.is_none() => {
-            options.release = Some(this_kernel(&Sysroot(options.root.clone()))?);
-            true
+        (None, Some(headers)) => {
+            module::build(headers, compiler, &Cache::locate()?, progress.as_mut())?
         }
-        None => false,
+        (None, None) => {
+            let headers = own_headers(&Sysroot(args.sysroot.clone()))?;
+            let built = module::build(&headers, compiler, &Cache::locate()?, progress.as_mut())?;
+            eprintln!("ntcopy: this loads it: sudo ntcopy module load {}", built.display());
+            built
+        }
     };
-    let module = module::build(&options, progress.as_mut())?;
-    println!("{}", module.display());
-    if is_for_this_kernel {
-        eprintln!("ntcopy: this loads it: sudo ntcopy module load {}", module.display());
-    }
+    println!("{}", built.display());
     Ok(ExitCode::SUCCESS)
 }
 
-/// The running kernel's release, if it takes modules at all.
-fn this_kernel(sysroot: &Sysroot) -> Result<String, Error> {
+/// The running kernel's headers, if it takes modules at all.
+fn own_headers(sysroot: &Sysroot) -> Result<PathBuf, Error> {
     let status = Status::gather(sysroot, None)?;
     status.check_series()?;
+    let release = &status.release;
     if !status.takes_modules {
         return Err(Error::NotHere(format!(
-            "the running kernel, {}, takes no modules (CONFIG_MODULES is off). For another one: \
-             --kernel-release, --headers or --kernel",
-            status.release
+            "the running kernel, {release}, takes no modules (CONFIG_MODULES is off). For another \
+             one: --headers or --kernel"
         )));
     }
-    Ok(status.release)
-}
-
-fn cpus() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    status.headers.ok_or_else(|| {
+        Error::NotHere(format!(
+            "the headers of Linux {release} are not here: install their package, \
+             linux-headers-{release} in Debian, or name their folder with --headers DIR"
+        ))
+    })
 }
 
 fn load(args: &LoadArgs) -> Result<ExitCode, Error> {
@@ -85,10 +77,7 @@ fn load(args: &LoadArgs) -> Result<ExitCode, Error> {
 }
 
 fn unload() -> Result<ExitCode, Error> {
-    // A device that cannot be asked holds nothing up: the kernel knows who holds the module.
-    let info = socket::module_info().ok().flatten().unwrap_or_default();
-    let was_there = module::unload(info.attached, info.lingering)?;
-    println!("{}", if was_there { "unloaded" } else { "the module is not loaded" });
+    println!("{}", if module::unload()? { "unloaded" } else { "the module is not loaded" });
     Ok(ExitCode::SUCCESS)
 }
 

@@ -97,28 +97,13 @@ fn a_module_is_built_kept_and_built_again_when_something_changes() {
     assert!(said.contains(&format!("sudo ntcopy module load {path}")), "{said}");
     let when = || fs::metadata(&path).unwrap().modified().unwrap();
     let first = when();
-    let again = machine.run(&["build", "--kernel-release", RELEASE]);
+    let headers = machine.build_file("");
+    let again = machine.run(&["build", "--headers", headers.to_str().unwrap()]);
     assert_eq!(text(&again.stdout).trim(), path);
     assert_eq!(when(), first, "it was there");
-    assert!(machine.run(&["build", "--force"]).status.success());
-    assert_ne!(when(), first, "--force builds again");
     fs::write(machine.build_file("Module.symvers"), "0x1 x vmlinux EXPORT_SYMBOL\n").unwrap();
     let other = text(&machine.run(&["build"]).stdout).trim().to_owned();
     assert_ne!(other, path, "other symbols make another module");
-}
-
-#[test]
-fn a_copy_goes_where_it_is_asked_to() {
-    let machine = Machine::with_headers();
-    let out = machine.0.path("out");
-    let built = machine.run(&["build", "--out", out.to_str().unwrap()]);
-    assert!(built.status.success(), "{}", text(&built.stderr));
-    assert_eq!(text(&built.stdout).trim(), out.join("ntcopy.ko").to_str().unwrap());
-    assert!(out.join("ntcopy.ko").is_file());
-    fs::write(machine.0.path("file"), "").unwrap();
-    let bad = machine.0.path("file/out");
-    let said = machine.fail(1, &["build", "--out", bad.to_str().unwrap()]);
-    assert!(said.contains("file/out"), "{said}");
 }
 
 #[test]
@@ -129,15 +114,14 @@ fn headers_that_are_missing_come_with_the_package_that_brings_them() {
     let folder = machine.0.path("linux");
     let said = machine.fail(3, &["build", "--headers", folder.to_str().unwrap()]);
     assert!(said.contains("modules_prepare"), "{said}");
+    let machine = Machine::with_headers();
+    fs::write(machine.build_file("include/config/auto.conf"), "CONFIG_NET=y\n").unwrap();
+    assert!(machine.fail(3, &["build"]).contains("CONFIG_MODULES is off"));
 }
 
 #[test]
-fn a_kernel_outside_of_the_range_and_one_without_modules_are_told_so() {
+fn a_kernel_without_modules_is_told_so() {
     let machine = Machine::new();
-    for (release, part) in [("6.1.0-9-amd64", "MSG_SPLICE_PAGES"), ("9.0.0", "newer version")] {
-        let said = machine.fail(3, &["build", "--kernel-release", release]);
-        assert!(said.contains(release) && said.contains(part), "{said}");
-    }
     fs::remove_file(machine.0.path("root/proc/modules")).unwrap();
     let said = machine.fail(3, &["build"]);
     assert!(said.contains("takes no modules") && said.contains("--headers"), "{said}");
@@ -159,21 +143,11 @@ fn a_compiler_that_is_not_the_kernel_s_is_named_and_may_be_overruled() {
     let makefile = fs::read_to_string(machine.build_file("Makefile")).unwrap();
     let makefile = makefile.replace("$(OPTION)", "-fno-such-option-of-any-compiler");
     fs::write(machine.build_file("Makefile"), makefile).unwrap();
-    let said = machine.fail(1, &["build", "--cc", "gcc", "--force"]);
+    fs::write(machine.build_file("Module.symvers"), "0x1 x vmlinux EXPORT_SYMBOL\n").unwrap();
+    let said = machine.fail(1, &["build", "--cc", "gcc"]);
     assert!(said.contains("-fno-such-option"), "{said}");
     let log = said.rsplit("the whole log: ").next().unwrap().trim();
     assert!(fs::read_to_string(log).unwrap().contains("-fno-such-option"), "{log}");
-}
-
-#[test]
-fn a_module_for_another_kernel_than_asked_for_is_not_kept() {
-    let machine = Machine::with_headers();
-    let makefile = fs::read_to_string(machine.build_file("Makefile")).unwrap();
-    let makefile = makefile.replace("$$(cat include/config/kernel.release)", "6.12.1-other");
-    fs::write(machine.build_file("Makefile"), makefile).unwrap();
-    let said = machine.fail(1, &["build"]);
-    assert!(said.contains("6.12.1-other") && said.contains(RELEASE), "{said}");
-    assert!(house::children(&machine.0.path("cache/modules")).is_empty());
 }
 
 #[test]
@@ -198,7 +172,7 @@ fn a_kernel_that_takes_no_modules_is_refused_before_it_is_built() {
     assert!(machine.fail(2, &["build", "--kernel", "vms"]).contains("vms"));
     for name in ["um", "x86"] {
         let said = machine.fail(3, &["build", "--kernel", name]);
-        for part in [name, "stock:7.3", "um+module", "--headers"] {
+        for part in [name, "stock:7.3", "um+module"] {
             assert!(said.contains(part), "{part} in {said}");
         }
     }
@@ -236,8 +210,6 @@ fn status_says_what_to_do_next() {
     assert!(first().ends_with("Next: ntcopy module build"), "{}", first());
     machine.0.put(&format!("root/lib/modules/{RELEASE}/extra/ntcopy.ko"), "");
     assert!(first().ends_with("Next: sudo ntcopy module load"), "{}", first());
-    machine.0.put("root/proc/sys/kernel/osrelease", "6.1.0-9-amd64\n");
-    assert_eq!(first(), "The module is not for this kernel.");
     machine.0.put("root/proc/net/ntcopy_stat", "");
     assert_eq!(first(), "This kernel knows MSG_NTCOPY itself. It needs no module.");
     assert_eq!(machine.status()["kernel"]["has_msg_ntcopy"], true);

@@ -1,54 +1,11 @@
 //! The CPUs of a guest, and those of the host that they run on.
 
+use std::fs;
 use std::path::Path;
-use std::{fmt, fs};
 
 use crate::error::{Context as _, Error, Result};
 use crate::kind::Kind;
 
-/// CPUs of the guest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Cpus {
-    /// One: for everything that is heavy in system calls.
-    #[default]
-    One,
-    /// Two: for a sender and a receiver that both stay busy.
-    Two,
-    /// Four: in QEMU, for races that two do not show.
-    Four,
-}
-
-impl Cpus {
-    /// The number.
-    pub fn count(self) -> u32 {
-        match self {
-            Self::One => 1,
-            Self::Two => 2,
-            Self::Four => 4,
-        }
-    }
-}
-
-impl std::str::FromStr for Cpus {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "1" => Ok(Self::One),
-            "2" => Ok(Self::Two),
-            "4" => Ok(Self::Four),
-            _ => Err(format!("a guest has 1, 2 or 4 CPUs, not {text}")),
-        }
-    }
-}
-
-impl fmt::Display for Cpus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.count())
-    }
-}
-
-/// Where the guest's CPUs run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HostCpus {
     /// Wherever the host likes.
@@ -63,7 +20,7 @@ pub enum HostCpus {
 impl HostCpus {
     /// A CPU of the host for each of a kernel's, no two of which share an L2, among those that
     /// this process may use.
-    pub fn with_own_caches(cpus: Cpus, kernel: Kind) -> Result<Self> {
+    pub fn with_own_caches(cpus: u32, kernel: Kind) -> Result<Self> {
         check_own(kernel)?;
         let set = rustix::thread::sched_getaffinity(None);
         let set = set.doing("asking for", "the CPUs of this process")?;
@@ -72,7 +29,7 @@ impl HostCpus {
         let allowed = hosts.collect::<Option<Vec<Host>>>().ok_or_else(|| {
             Error::NotHere(format!("this host does not say which CPUs share an L2, in {SYSFS}"))
         })?;
-        let chosen = choose(&allowed, cpus.count() as usize);
+        let chosen = choose(&allowed, cpus as usize);
         chosen.map(HostCpus::Each).ok_or_else(|| {
             let names: Vec<String> = allowed.iter().map(|host| host.cpu.to_string()).collect();
             Error::NotHere(format!(

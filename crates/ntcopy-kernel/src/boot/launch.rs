@@ -11,10 +11,11 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
+use tempfile::TempDir;
 
 use super::memory::Directory;
 use super::qemu::{self, Share};
-use super::run_dir::RunDir;
+use super::run_dir;
 use super::spec::{Modules, Spec};
 use super::wall::Wall;
 use super::{Boot, CONSOLE, HostCpus, Placement, SHARE_SOCKET};
@@ -25,10 +26,8 @@ use crate::tools::virtiofsd;
 
 /// Name of the link to init in the run directory.
 pub(super) const INIT: &str = "init";
-/// Name of the orders.
 pub(super) const SPEC: &str = "spec.json";
 
-/// A started kernel.
 pub(super) struct Launched {
     pub(super) group: Group,
     /// The daemon that a stock kernel needs.
@@ -39,12 +38,12 @@ pub(super) struct Launched {
     /// Where the virtual CPUs of a guest by KVM go; empty: wherever the host likes.
     pub(super) vcpus: Vec<usize>,
     /// Holds orders, console and the kernel's own files; removed when dropped.
-    pub(super) run_dir: RunDir,
+    pub(super) run_dir: TempDir,
 }
 
 /// Starts the kernel. `memory` is where a um kernel's lies.
 pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) -> Result<Launched> {
-    let run_dir = RunDir::new()?;
+    let run_dir = run_dir::make()?;
     let path = run_dir.path();
     let init = match &boot.init {
         Some(init) => fs::canonicalize(init).doing("finding", init)?,
@@ -183,7 +182,6 @@ fn wall(boot: &Boot, run_dir: &Path, more: Option<PathBuf>) -> Result<Option<Wal
     Wall::new(&boot.writable.iter().cloned().chain(own).collect::<Vec<_>>()).map(Some)
 }
 
-/// What happens in the child between fork and exec.
 fn prepare_child(
     command: &mut Command,
     fds: &[RawFd],

@@ -17,9 +17,6 @@ use rustix::mount::{
 use crate::error::{Context, Error, Result};
 use crate::room;
 
-/// Environment variable that names the directory, whatever file system it is on.
-pub const MEMORY_VARIABLE: &str = "NTCOPY_UM_TMPDIR";
-
 /// Set in the environment of a guest whose memory is in huge pages of the host.
 pub const HUGE_PAGES_VARIABLE: &str = "NTCOPY_GUEST_HUGE_PAGES";
 
@@ -32,7 +29,6 @@ const SHMEM_ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 /// What a guest's kernel and page tables may take beside its memory, in bytes.
 const BESIDE_BYTES: u64 = 64 << 20;
 
-/// A directory for the guest's memory.
 pub(super) struct Directory {
     pub(super) path: PathBuf,
     /// A file system of huge pages that is mounted nowhere; gone with the last that has it open.
@@ -53,12 +49,6 @@ impl Directory {
     /// else /dev/shm, else TMPDIR where that is a tmpfs. On a disk the host would write the guest's
     /// memory back, and the timings with it.
     pub(super) fn find(mem_bytes: u64) -> Result<Self> {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        if let Some(directory) = set(MEMORY_VARIABLE) {
-            let directory = PathBuf::from(directory);
-            check(&directory, mem_bytes)?;
-            return Self::below(&directory);
-        }
         if available_bytes()? >= mem_bytes
             && let Ok(huge) = huge_tmpfs(mem_bytes + BESIDE_BYTES)
         {
@@ -73,7 +63,7 @@ impl Directory {
             Ok(()) => return Self::below(shm),
             Err(error) => error,
         };
-        if let Some(directory) = set("TMPDIR").map(PathBuf::from)
+        if let Some(directory) = std::env::var_os("TMPDIR").map(PathBuf::from)
             && is_tmpfs(&directory)
             && check(&directory, mem_bytes).is_ok()
         {
@@ -110,14 +100,13 @@ fn check(directory: &Path, mem_bytes: u64) -> Result<()> {
     if room::is_noexec(directory)? {
         return Err(Error::NotHere(format!(
             "{} is mounted noexec, and a um kernel runs code from its memory there; as root: \
-             mount -o remount,exec {0}, or set {MEMORY_VARIABLE} to another tmpfs",
+             mount -o remount,exec {0}, or set TMPDIR to another tmpfs",
             directory.display()
         )));
     }
     let fix = |what: &str| {
         format!(
-            "give the guest less (--mem), {what}, or set {MEMORY_VARIABLE} to a directory on a \
-             larger tmpfs"
+            "give the guest less (--mem), {what}, or set TMPDIR to a directory on a larger tmpfs"
         )
     };
     let free_bytes = room::free_bytes(directory)?;
@@ -158,7 +147,6 @@ pub(super) fn check_host(mem_bytes: u64) -> Result<()> {
     })
 }
 
-/// MemAvailable of /proc/meminfo.
 fn available_bytes() -> Result<u64> {
     let path = "/proc/meminfo";
     let text = std::fs::read_to_string(path).doing("reading", path)?;
@@ -166,19 +154,4 @@ fn available_bytes() -> Result<u64> {
         line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()
     });
     Ok(kib.map_or(u64::MAX, |kib| kib * 1024))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_guest_larger_than_the_host_is_refused_with_what_to_do() {
-        let error = check(Path::new("/dev/shm"), 1 << 50).unwrap_err();
-        assert_eq!(error.exit_code(), 3);
-        let text = error.to_string();
-        for part in ["/dev/shm", "--mem", "remount,size="] {
-            assert!(text.contains(part), "{part} in {text}");
-        }
-    }
 }

@@ -19,7 +19,6 @@ const EIO: u8 = rustix::io::Errno::IO.raw_os_error() as u8;
 pub(super) struct Pumps {
     out: JoinHandle<Vec<u8>>,
     err: JoinHandle<Vec<u8>>,
-    /// How far the two have come.
     meters: [Arc<Meter>; 2],
     failed: UnixStream,
     /// Keeps the socket open when both threads have ended: its end is no failure.
@@ -88,17 +87,14 @@ impl Pumps {
     }
 }
 
-/// What the two have done.
 #[derive(Default)]
 pub(super) struct Passed {
-    /// What was captured.
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
     /// What came over either line, captured or not.
     pub(super) bytes: [u64; 2],
 }
 
-/// How far a pump has come.
 #[derive(Default)]
 struct Meter {
     bytes: AtomicU64,

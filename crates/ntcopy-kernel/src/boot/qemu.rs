@@ -9,7 +9,6 @@ use super::{CONSOLE, SHARE_SOCKET};
 use crate::kind::Kind;
 use crate::tools::Virtiofsd;
 
-/// The program.
 pub(super) const PROGRAM: &str = "qemu-system-x86_64";
 
 /// What the guest's kernel calls the host's tree.
@@ -28,7 +27,6 @@ pub(super) enum Share {
 }
 
 impl Share {
-    /// What a kernel can mount as its root.
     pub(super) fn of(kind: Kind) -> Self {
         if kind.is_stock() { Self::VirtioFs } else { Self::NineP }
     }
@@ -43,7 +41,6 @@ pub(super) fn kvm_machine() -> [&'static str; 4] {
     ["-accel", "kvm", "-cpu", "host"]
 }
 
-/// What emulates the CPU.
 fn tcg_machine(cpus: u32) -> [String; 4] {
     let threads = if cpus > 1 { "multi" } else { "single" };
     // Five levels of page tables only make each emulated walk longer.
@@ -145,67 +142,22 @@ mod tests {
     use super::*;
     use crate::kind::{Flavour, Release};
 
-    fn of(kind: Kind, share: Share, cpus: u32, fds: [RawFd; 3]) -> String {
+    fn line(kind: Kind, cpus: u32) -> String {
         let kernel = (Path::new("/c/linux"), kind);
-        arguments(kernel, share, 512 << 20, cpus, Path::new("/tmp/run"), fds).join(" ")
-    }
-
-    fn line(share: Share, cpus: u32) -> String {
-        let fds = [7, 8, 9];
-        let kind = Kind::X86(Release::V6_12, Flavour::Plain);
-        of(kind, share, cpus, fds)
-    }
-
-    #[test]
-    fn our_own_kernels_read_the_host_s_tree_over_9p_and_need_no_daemon() {
-        assert_eq!(Share::of(Kind::X86(Release::V6_12, Flavour::Kcsan)), Share::NineP);
-        let line = line(Share::NineP, 2);
-        for part in [
-            "-accel tcg,thread=multi",
-            "-smp 2",
-            "-m 524288K",
-            "local,id=root,path=/,security_model=none,multidevs=remap",
-            "mount_tag=ntcopy",
-            "socket,id=line0,fd=7",
-            "virtserialport,chardev=line2,nr=3,name=ntcopy.control",
-            "file,id=console,path=/tmp/run/console,append=on",
-            "-kernel /c/linux",
-            "-no-reboot",
-        ] {
-            assert!(line.contains(part), "{part} in {line}");
-        }
-        assert!(!line.contains("memfd") && !line.contains("kvm"), "{line}");
-        let kernel =
-            kernel_arguments(Kind::X86(Release::V6_12, Flavour::Plain), Share::NineP).join(" ");
-        assert!(kernel.contains("root=ntcopy rootfstype=9p rootflags=trans=virtio"), "{kernel}");
+        let (share, run_dir) = (Share::of(kind), Path::new("/tmp/run"));
+        let words = arguments(kernel, share, 512 << 20, cpus, run_dir, [7, 8, 9]);
+        [words, kernel_arguments(kind, share)].concat().join(" ")
     }
 
     #[test]
     fn by_kvm_the_guest_has_the_host_s_cpu_and_threads_with_names() {
-        assert_eq!(Share::of(Kind::Kvm), Share::NineP);
-        let line = of(Kind::Kvm, Share::NineP, 2, [7, 8, 9]);
-        for part in ["-accel kvm -cpu host", "debug-threads=on", "-smp 2"] {
-            assert!(line.contains(part), "{part} in {line}");
+        let kvm = line(Kind::Kvm, 2);
+        for part in ["-accel kvm -cpu host", "debug-threads=on", "-smp 2", "rootfstype=9p"] {
+            assert!(kvm.contains(part), "{part} in {kvm}");
         }
-        assert!(!line.contains("tcg"), "{line}");
-        let kernel = kernel_arguments(Kind::Kvm, Share::NineP).join(" ");
-        assert!(!kernel.contains("mitigations"), "{kernel}");
-    }
-
-    #[test]
-    fn a_stock_kernel_shares_its_memory_with_the_daemon() {
-        assert_eq!(Share::of(Kind::Stock(Release::Newest)), Share::VirtioFs);
-        let line = line(Share::VirtioFs, 1);
-        for part in [
-            "thread=single",
-            "memory-backend-memfd,id=mem,size=524288K,share=on",
-            "q35,memory-backend=mem",
-            "socket,id=root,path=/tmp/run/share",
-            "vhost-user-fs-pci,chardev=root,tag=ntcopy",
-        ] {
-            assert!(line.contains(part), "{part} in {line}");
-        }
-        let kernel = kernel_arguments(Kind::Stock(Release::V6_12), Share::VirtioFs).join(" ");
-        assert!(kernel.contains("rootfstype=virtiofs rw"), "{kernel}");
+        assert!(!kvm.contains("tcg") && !kvm.contains("mitigations"), "{kvm}");
+        let emulated = line(Kind::X86(Release::V6_12, Flavour::Plain), 2);
+        assert!(emulated.contains("tcg,thread=multi") && emulated.contains("mitigations=off"));
+        assert!(!emulated.contains("kvm"), "{emulated}");
     }
 }

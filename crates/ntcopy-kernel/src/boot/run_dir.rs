@@ -1,43 +1,17 @@
 //! The directory of one guest: its orders, its console, the kernel's own files.
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use tempfile::TempDir;
 
 use super::wall::OWN;
-use crate::cache::children;
 use crate::error::{Context, Result};
 
-/// What its name begins with.
-const PREFIX: &str = "ntcopy-guest-";
-
-/// A directory without a lock that is younger may belong to a process that is about to take it.
-const YOUNG: Duration = Duration::from_secs(60);
-
-/// Removed when dropped. Locked while it lives, so that a later guest can tell what a killed
-/// process left behind.
-pub(super) struct RunDir {
-    folder: tempfile::TempDir,
-    _lock: File,
-}
-
-impl RunDir {
-    /// Makes one, and removes those that are not held any more.
-    pub(super) fn new() -> Result<Self> {
-        let parent = parent(&std::env::temp_dir());
-        sweep(&parent, YOUNG);
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent);
-        let folder = folder.doing("creating a directory in", &parent)?;
-        let lock = File::open(folder.path()).doing("opening", folder.path())?;
-        flock(&lock, FlockOperation::NonBlockingLockShared).doing("locking", folder.path())?;
-        Ok(Self { folder, _lock: lock })
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        self.folder.path()
-    }
+/// Makes one, which is removed when dropped.
+pub(super) fn make() -> Result<TempDir> {
+    let parent = parent(&std::env::temp_dir());
+    let folder = tempfile::Builder::new().prefix("ntcopy-guest-").tempdir_in(&parent);
+    folder.doing("creating a directory in", &parent)
 }
 
 /// Where the directory lies. Its name must be short and plain: the kernel puts a socket into it,
@@ -51,45 +25,9 @@ fn parent(wished: &Path) -> PathBuf {
     if plain && !hidden { wished.to_path_buf() } else { "/tmp".into() }
 }
 
-/// Removes what is not held, as far as this user may.
-fn sweep(parent: &Path, young: Duration) {
-    for path in children(parent).unwrap_or_default() {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let age = fs::symlink_metadata(&path).and_then(|metadata| metadata.modified());
-        let is_old = age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= young));
-        if !name.starts_with(PREFIX) || !is_old || path.is_symlink() {
-            continue;
-        }
-        let Ok(folder) = File::open(&path) else { continue };
-        if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            // Another user's directory cannot be removed, and need not be.
-            let _ = fs::remove_dir_all(&path);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_nobody_holds_is_swept_and_a_living_guest_s_is_not() {
-        let parent = tempfile::tempdir().unwrap();
-        let left = parent.path().join("ntcopy-guest-left");
-        let held = parent.path().join("ntcopy-guest-held");
-        let other = parent.path().join("other");
-        for folder in [&left, &held, &other] {
-            fs::create_dir(folder).unwrap();
-        }
-        let lock = File::open(&held).unwrap();
-        flock(&lock, FlockOperation::NonBlockingLockShared).unwrap();
-        sweep(parent.path(), YOUNG);
-        assert!(left.exists(), "it is too young");
-        sweep(parent.path(), Duration::ZERO);
-        assert!(!left.exists());
-        assert!(held.exists());
-        assert!(other.exists());
-    }
 
     #[test]
     fn a_place_that_the_guest_would_not_see_is_not_taken() {

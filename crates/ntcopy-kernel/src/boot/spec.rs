@@ -28,13 +28,11 @@ pub(crate) enum LineKind {
     VirtioPorts,
 }
 
-/// The guest's orders.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub(crate) command: Vec<OsString>,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) directory: OsString,
-    /// The folders that it may write.
     pub(crate) writable: Vec<OsString>,
     pub(crate) sysctls: Vec<(String, String)>,
     /// Soft and hard limit of open files.
@@ -57,7 +55,6 @@ pub(crate) struct Modules {
 pub(crate) enum Answer {
     /// init is at work, and the command is about to start.
     Ready,
-    /// The command ended.
     Exit {
         code: u8,
         /// What its standard output and its standard error have, in bytes.
@@ -83,7 +80,6 @@ impl Answer {
         }
     }
 
-    /// The line, with its newline.
     pub(crate) fn line(&self) -> String {
         match self {
             Self::Ready => "ready\n".into(),

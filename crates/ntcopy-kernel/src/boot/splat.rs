@@ -9,7 +9,6 @@ use std::path::Path;
 
 use crate::kind::Machine;
 
-/// A report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Splat {
     /// Its first line, without the time.
@@ -18,7 +17,6 @@ pub struct Splat {
     pub lines: Vec<String>,
 }
 
-/// How many lines of a report are kept.
 const MOST_LINES: usize = 80;
 
 /// What a report begins with.
@@ -122,7 +120,6 @@ fn length(messages: &[&str]) -> usize {
 /// How many lines an error shows.
 const LAST_LINES: usize = 25;
 
-/// The end of the console, for an error.
 pub(super) fn last_lines(path: &Path) -> Vec<String> {
     let text = read_console(path);
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -132,7 +129,6 @@ pub(super) fn last_lines(path: &Path) -> Vec<String> {
     lines[from..].iter().take(LAST_LINES).map(|line| (*line).to_owned()).collect()
 }
 
-/// All that the console holds.
 pub(super) fn read_console(path: &Path) -> String {
     String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
 }

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{PidfdFlags, pidfd_open};
+use tempfile::TempDir;
 
 use super::CONSOLE;
 use super::launch::Launched;
 use super::pump::{Passed, Pumps};
-use super::run_dir::RunDir;
 use super::spec::Answer;
 use super::{Boot, Outcome, splat};
 use crate::error::{Context, Error, Result};
@@ -24,7 +24,6 @@ const OFF_LIMIT: Duration = Duration::from_secs(5);
 /// How often an emulated machine is looked at that has given its answer.
 const OFF_TICK: Duration = Duration::from_millis(10);
 
-/// A guest that runs.
 pub(super) struct Watch {
     launched: Launched,
     begun: Instant,
@@ -44,7 +43,6 @@ pub(super) struct Watch {
 
 /// Why [`Watch::step`] ends the loop.
 enum End {
-    /// The kernel's process ended.
     Gone(ExitStatus),
     /// It has to be killed, and this is why; nothing where its answer has been heard.
     Kill(Option<Error>),
@@ -72,7 +70,7 @@ impl Watch {
         mut self,
         boot: &Boot,
         interrupts: &Interrupts,
-    ) -> (Result<Outcome>, RunDir) {
+    ) -> (Result<Outcome>, TempDir) {
         let result = self.watch(boot, interrupts);
         if boot.kind == Kind::Kvm && self.ready_at.is_none() && is_dead(&result) {
             super::kvm::did_not_come_up();
@@ -242,7 +240,6 @@ impl Watch {
         Ok(Woken { gone: set(1), pump: set(2) })
     }
 
-    /// Reads what the guest answered.
     fn hear(&mut self) {
         let mut chunk = [0; 512];
         while let Ok(n) = (&self.launched.control).read(&mut chunk) {

@@ -12,6 +12,7 @@ use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::kind::Machine;
 use crate::process::{self, Event};
+use crate::progress::Progress;
 use crate::{config, tools};
 
 /// How many error lines a failed build shows.
@@ -45,7 +46,6 @@ pub(crate) const FOREIGN_VARIABLES: &[&str] = &[
 impl Work<'_> {
     /// Writes the configuration and checks that it says what was asked for.
     pub(super) fn configure(&mut self, prepared: &Prepared, log: &Path) -> Result<()> {
-        self.progress.begin("configuring", None);
         let fragment = prepared.source.join(".ntcopy-fragment");
         // Without the series there is no such test to ask for.
         let has_rule = prepared.source.join("lib/nontemporal.c").exists();
@@ -54,8 +54,7 @@ impl Work<'_> {
         fs::write(&fragment, &asked).doing("writing", &fragment)?;
         let mut make = self.command(prepared);
         make.env("KCONFIG_ALLCONFIG", &fragment).arg("allnoconfig");
-        run_make(&mut make, self.interrupts, "configuring the kernel", log, &mut |_| ())?;
-        self.progress.end();
+        run_make(&mut make, self.interrupts, self.progress, "configuring the kernel", log)?;
         let path = prepared.source.join(".config");
         let text = fs::read_to_string(&path).doing("reading", &path)?;
         let lost = config::lost(&asked, &text);
@@ -68,7 +67,6 @@ impl Work<'_> {
     /// Compiles; gives the seconds that it took.
     pub(super) fn compile(&mut self, prepared: &Prepared, log: &Path) -> Result<u64> {
         let begun = Instant::now();
-        self.progress.begin(&format!("compiling Linux {}", prepared.version), None);
         let mut make = self.command(prepared);
         make.arg(format!("-j{}", self.options.jobs));
         if self.options.kind.machine() == Machine::Qemu {
@@ -76,13 +74,8 @@ impl Work<'_> {
             // What they need of the kernel is written down when they are linked.
             make.args(self.options.kind.is_for_module().then_some("modules"));
         }
-        let mut done = 0;
-        let progress = &mut *self.progress;
-        run_make(&mut make, self.interrupts, "compiling the kernel", log, &mut |is_step| {
-            done += u64::from(is_step);
-            progress.advance(done);
-        })?;
-        self.progress.end();
+        let step = format!("compiling Linux {}", prepared.version);
+        run_make(&mut make, self.interrupts, self.progress, &step, log)?;
         Ok(begun.elapsed().as_secs())
     }
 
@@ -119,28 +112,29 @@ pub(crate) fn command(options: &BuildOptions, source: &Path) -> Command {
     make
 }
 
-/// Runs make with its output in the log. `on_event` hears of steps (true) and of time going by.
+/// Runs make with its output in the log. Its lines are counted.
 pub(crate) fn run_make(
     make: &mut Command,
     interrupts: &Interrupts,
+    progress: &mut dyn Progress,
     step: &str,
     log: &Path,
-    on_event: &mut dyn FnMut(bool),
 ) -> Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(log).doing("opening", log)?;
-    let mut errors = Vec::new();
+    let (mut errors, mut done) = (Vec::new(), 0);
+    progress.begin(step);
     let status = process::run(make, interrupts, &mut |event| {
-        let Event::Line(line) = event else {
-            on_event(false);
-            return Ok(());
-        };
-        writeln!(file, "{line}").doing("writing", log)?;
-        on_event(is_step(line));
-        if is_error(line) && errors.len() < ERROR_LINES {
-            errors.push(line.to_owned());
+        if let Event::Line(line) = event {
+            writeln!(file, "{line}").doing("writing", log)?;
+            done += 1;
+            if is_error(line) && errors.len() < ERROR_LINES {
+                errors.push(line.to_owned());
+            }
         }
+        progress.advance(done);
         Ok(())
     })?;
+    progress.end();
     if status.success() {
         return Ok(());
     }
@@ -148,11 +142,6 @@ pub(crate) fn run_make(
         errors.push(format!("make: {status}"));
     }
     Err(Error::Build { step: step.into(), errors, log: log.to_path_buf() })
-}
-
-/// Whether a line is a step of the kernel's build: "  CC      net/socket.o".
-fn is_step(line: &str) -> bool {
-    line.strip_prefix("  ").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
 }
 
 /// Whether a line tells what went wrong: of the compiler, the linker, Kconfig or make.
@@ -168,19 +157,4 @@ fn is_error(line: &str) -> bool {
     ]
     .iter()
     .any(|mark| line.contains(mark))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn steps_and_errors_are_told_from_the_rest() {
-        assert!(is_step("  CC      net/socket.o"));
-        assert!(!is_step("make[1]: Entering directory 'x'"));
-        assert!(!is_step("net/socket.c:1:2: warning: x"));
-        assert!(is_error("net/socket.c:1:2: error: expected ';'"));
-        assert!(is_error("make[3]: *** [net/socket.o] Error 1"));
-        assert!(!is_error("  CC      lib/errseq.o"));
-    }
 }

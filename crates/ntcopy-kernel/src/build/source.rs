@@ -22,12 +22,11 @@ pub(crate) struct Prepared {
 impl Work<'_> {
     /// Copies the user's tree and patches the copy.
     pub(super) fn take_tree(&mut self, tree: &Tree, partial: &Path) -> Result<Prepared> {
-        patch::check_form(&self.options.series)?;
         let reserve = 400 << 20;
         room::check_disk(partial, "a copy of the source", tree.size_bytes() + reserve)?;
         self.progress.note(&format!("source: {} (NTCOPY_LINUX)", tree.root().display()));
         let source = partial.join("source");
-        self.progress.begin("copying the source", None);
+        self.progress.begin("copying the source");
         tree.copy_to(&source, self.interrupts)?;
         self.progress.end();
         self.prepare(source, tree.id())
@@ -35,7 +34,6 @@ impl Work<'_> {
 
     /// Takes the newest package to which the series applies: of the cache, else of the mirror.
     pub(super) fn take_package(&mut self, partial: &Path) -> Result<Prepared> {
-        patch::check_form(&self.options.series)?;
         room::check_disk(partial, "the unpacked source and its build", unpack::NEEDED_BYTES)?;
         let wanted = wanted::Wanted::source(self.options.kind.release());
         let cached = package::cached(&self.options.cache, wanted)?;
@@ -69,7 +67,7 @@ impl Work<'_> {
 
     /// Unpacks a package and patches it.
     fn try_package(&mut self, package: &Package, partial: &Path) -> Result<Prepared> {
-        self.progress.begin(&format!("unpacking {}", package.name), None);
+        self.progress.begin(&format!("unpacking {}", package.name));
         let target = partial.join("package");
         let file = package.file(&self.options.cache);
         let source = unpack::source(&file, &target, self.interrupts);

@@ -36,7 +36,7 @@ impl Cache {
         progress: &mut dyn Progress,
     ) -> Result<Lock> {
         let (name, folders) = match part {
-            Part::Kernels => ("lock", vec![self.kernels(), self.packages(), self.headers()]),
+            Part::Kernels => ("lock", vec![self.kernels(), self.packages()]),
             Part::Modules => ("modules.lock", vec![self.modules()]),
             Part::Builds => ("builds.lock", vec![self.builds()]),
         };
@@ -75,41 +75,5 @@ impl Cache {
         written.doing("writing", &path)?;
         self.sweep(&folders)?;
         Ok(Lock { _file: file })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Notes(std::sync::mpsc::Sender<String>);
-
-    impl Progress for Notes {
-        fn note(&mut self, text: &str) {
-            self.0.send(text.to_owned()).unwrap();
-        }
-        fn begin(&mut self, _step: &str, _total: Option<u64>) {}
-        fn advance(&mut self, _done: u64) {}
-        fn end(&mut self) {}
-    }
-
-    #[test]
-    fn the_second_builder_says_that_it_waits_and_goes_on_after_the_first() {
-        let home = tempfile::tempdir().unwrap();
-        let cache = Cache::at(home.path());
-        let interrupts = Interrupts::arm().unwrap();
-        let first = cache.lock(Part::Kernels, &interrupts, &mut crate::progress::Silent).unwrap();
-        let (sender, notes) = std::sync::mpsc::channel();
-        let other = cache.clone();
-        let second = thread::spawn(move || {
-            let interrupts = Interrupts::arm().unwrap();
-            other.lock(Part::Kernels, &interrupts, &mut Notes(sender)).map(drop)
-        });
-        let note = notes.recv().unwrap();
-        assert!(note.contains(&std::process::id().to_string()), "{note}");
-        // Modules are another matter.
-        let modules = cache.lock(Part::Modules, &interrupts, &mut crate::progress::Silent);
-        drop((first, modules.unwrap()));
-        second.join().unwrap().unwrap();
     }
 }

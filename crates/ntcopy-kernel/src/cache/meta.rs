@@ -35,12 +35,10 @@ pub struct Meta {
     /// Number of the recipe; another number makes the kernel stale.
     pub recipe: u32,
     pub kind: String,
-    /// Version of the source, `7.3.4`.
     pub version: String,
     /// What `uname -r` says in it.
     pub release: String,
     pub source: SourceId,
-    /// Hash of the series, hexadecimal.
     pub series: String,
     pub patches: Vec<String>,
     /// Hash of the configuration fragment, hexadecimal.

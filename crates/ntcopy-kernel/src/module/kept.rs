@@ -4,15 +4,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::source;
 use crate::cache::{Cache, children};
 use crate::error::Result;
+use crate::series::{MODULE, digest};
 
 pub(super) const FILE: &str = "ntcopy.ko";
 
 /// What the name of a module's folder begins with.
 pub(super) fn prefix(release: &str) -> String {
-    format!("{release}-{}-", &source::hash()[..12])
+    let sources = MODULE.iter().flat_map(|(name, content)| [name.as_bytes(), *content]);
+    format!("{release}-{}-", &digest(sources)[..12])
 }
 
 /// The module of this program's sources for a release that was built last.
@@ -52,16 +53,5 @@ mod tests {
         let found = built(&cache, "6.12.1").unwrap().unwrap();
         assert_eq!(fs::read_to_string(found).unwrap(), format!("{own}aaaa"));
         assert_eq!(built(&cache, "6.12.2").unwrap(), None);
-    }
-
-    #[test]
-    fn the_module_of_dkms_is_found_compressed_or_not() {
-        for place in ["updates/dkms/ntcopy.ko.xz", "extra/ntcopy.ko"] {
-            let root = tempfile::tempdir().unwrap();
-            let path = root.path().join("lib/modules/6.12.1").join(place);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, "").unwrap();
-            assert_eq!(installed(root.path(), "6.12.1"), Some(path));
-        }
     }
 }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::kept::{built, installed};
-use super::source;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 
@@ -29,7 +28,6 @@ impl Sysroot {
     }
 }
 
-/// The module in the running kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Presence {
     pub version: Option<String>,
@@ -40,13 +38,9 @@ pub struct Presence {
 /// How things are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// The running kernel's.
     pub release: String,
     /// Whether the kernel knows MSG_NTCOPY itself.
     pub has_series: bool,
-    /// Whether the module is for this kernel.
-    pub is_in_range: bool,
-    /// Whether the kernel takes modules at all.
     pub takes_modules: bool,
     pub loaded: Option<Presence>,
     /// What was built, else what was installed, for this kernel.
@@ -67,7 +61,6 @@ impl Status {
         Ok(Self {
             // The module brings the same file.
             has_series: sysroot.path("proc/net/ntcopy_stat").exists() && loaded.is_none(),
-            is_in_range: source::check(&release).is_ok(),
             takes_modules: sysroot.path("proc/modules").exists(),
             loaded,
             file: built.or_else(|| installed(&sysroot.0, &release)),
@@ -96,52 +89,40 @@ fn presence(sysroot: &Sysroot) -> Option<Presence> {
     })
 }
 
+/// The processes that have the device open: number and name. Root sees all of them.
+pub fn holders(root: &Sysroot) -> Vec<(u32, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root.path("proc")).into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let files = fs::read_dir(entry.path().join("fd")).into_iter().flatten().flatten();
+        let is_device = |file: fs::DirEntry| {
+            fs::read_link(file.path()).is_ok_and(|to| to == Path::new("/dev/ntcopy"))
+        };
+        if files.into_iter().any(is_device) {
+            let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+            found.push((pid, name.trim().to_owned()));
+        }
+    }
+    found.sort();
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Sysroot) {
+    #[test]
+    fn processes_with_the_device_are_found_by_their_open_files() {
         let root = tempfile::tempdir().unwrap();
-        for (name, content) in files {
-            let path = root.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, content).unwrap();
+        for (pid, target) in [("12", "/dev/ntcopy"), ("34", "/dev/null"), ("self", "/dev/ntcopy")] {
+            let folder = root.path().join("proc").join(pid);
+            fs::create_dir_all(folder.join("fd")).unwrap();
+            fs::write(folder.join("comm"), "name\n").unwrap();
+            std::os::unix::fs::symlink(target, folder.join("fd/3")).unwrap();
         }
         let sysroot = Sysroot(root.path().to_path_buf());
-        (root, sysroot)
-    }
-
-    const RELEASE: (&str, &str) = ("proc/sys/kernel/osrelease", "6.12.117+deb12-amd64\n");
-
-    #[test]
-    fn the_module_is_told_from_the_series_by_what_is_loaded() {
-        let (_root, sysroot) = machine(&[
-            RELEASE,
-            ("proc/modules", "tls 151552 0 - Live 0x0\nntcopy 49152 3 - Live 0x0 (OE)\n"),
-            ("sys/module/ntcopy/version", "0.1.0\n"),
-            ("proc/net/ntcopy_stat", ""),
-            ("lib/modules/6.12.117+deb12-amd64/updates/dkms/ntcopy.ko.xz", ""),
-        ]);
-        let status = Status::gather(&sysroot, None).unwrap();
-        let loaded = Presence { version: Some("0.1.0".into()), references: Some(3) };
-        assert_eq!(status.loaded, Some(loaded));
-        assert!(!status.has_series && status.is_in_range && status.headers.is_none());
-        assert!(status.file.unwrap().ends_with("updates/dkms/ntcopy.ko.xz"));
-        let (_root, sysroot) = machine(&[
-            RELEASE,
-            ("proc/net/ntcopy_stat", ""),
-            ("proc/modules", "ntcopy_other 1 0 - Live 0x0\n"),
-        ]);
-        let status = Status::gather(&sysroot, None).unwrap();
-        assert!(status.has_series && status.takes_modules);
-        assert_eq!(status.check_series().unwrap_err().exit_code(), 3);
-    }
-
-    #[test]
-    fn a_kernel_without_modules_and_a_machine_without_proc_are_no_puzzle() {
-        let (_root, sysroot) = machine(&[RELEASE]);
-        assert!(!Status::gather(&sysroot, None).unwrap().takes_modules);
-        let (_root, sysroot) = machine(&[]);
-        assert_eq!(Status::gather(&sysroot, None).unwrap_err().exit_code(), 3);
+        assert_eq!(holders(&sysroot), [(12, "name".to_owned())]);
     }
 }

@@ -41,8 +41,7 @@ pub(crate) struct Apt {
 
 impl Apt {
     /// Asks the mirrors of `/etc/apt` for their lists of packages: for a new kernel one after the
-    /// other, until one has the suite; for an older one the suites that the system itself has, and
-    /// the security updates where it has left them out.
+    /// other, until one has the suite; for an older one the suites that the system itself has.
     pub(crate) fn update(
         etc_apt: &Path,
         wanted: Wanted,
@@ -51,7 +50,7 @@ impl Apt {
     ) -> Result<Self> {
         let mut failures = Vec::new();
         for list in candidates(places(etc_apt, interrupts)?, wanted) {
-            progress.begin("asking the mirror", None);
+            progress.begin("asking the mirror");
             let apt = Self::new(&list, wanted, interrupts)?;
             let updated =
                 process::output(apt.command("apt-get").args(["update", "-q"]), interrupts);
@@ -107,7 +106,9 @@ impl Apt {
             process::output(self.command("apt-cache").args(["pkgnames", prefix]), interrupts)?;
         let names = names.lines().filter(|name| self.wanted.has(name)).map(str::to_owned);
         let names: Vec<String> = names.collect();
-        let packages = sorted(self.show(&names, interrupts)?);
+        let offered =
+            process::output(self.command("apt-cache").arg("madison").args(&names), interrupts)?;
+        let packages = sorted(parse_madison(&offered, self.wanted.architecture()));
         if packages.is_empty() {
             return Err(Error::NoSource {
                 looked_for: format!("{} has no package {prefix}*", self.asked),
@@ -117,26 +118,6 @@ impl Apt {
         Ok(packages)
     }
 
-    /// What to say when the mirror lacks a package.
-    pub(crate) fn no_package(&self, package: &Package) -> Error {
-        let (name, version) = (&package.name, &package.version);
-        Error::NoSource {
-            looked_for: format!("{} has no package {name} of version {version}", self.asked),
-            fix: FIX.into(),
-        }
-    }
-
-    /// What the mirror has of these packages.
-    pub(crate) fn show(&self, names: &[String], interrupts: &Interrupts) -> Result<Vec<Package>> {
-        let mut text = String::new();
-        for name in names {
-            text += &process::output(self.command("apt-cache").args(["show", name]), interrupts)?;
-            text.push('\n');
-        }
-        Ok(parse_show(&text, self.wanted.architecture()))
-    }
-
-    /// Puts a package into the cache.
     pub(crate) fn download(
         &self,
         package: &Package,
@@ -145,7 +126,7 @@ impl Apt {
         progress: &mut dyn Progress,
     ) -> Result<()> {
         let partial = cache.partial(&cache.packages())?;
-        progress.begin(&format!("downloading {}", package.name), None);
+        progress.begin(&format!("downloading {}", package.name));
         let wanted = format!("{}={}", package.name, package.version);
         // apt-get download writes into the directory that it is started in.
         let directory = format!("Dir::Cache::archives={}", partial.path().display());
@@ -172,7 +153,6 @@ impl Apt {
     }
 }
 
-/// A mirror, and a suite of Debian's that it has.
 type Place = (String, String);
 
 /// Suites that are Debian itself, without what hangs on them.
@@ -199,26 +179,10 @@ fn parse_uris(text: &str) -> Vec<Place> {
     text.lines().filter_map(place).collect()
 }
 
-/// Where the security updates are, if none of these places has them: beside the mirror itself. A
-/// Linux of a release that is old enough comes as one.
-fn missing_security(places: &[Place]) -> Option<Place> {
-    if places.iter().any(|(_, suite)| suite.ends_with("-security")) {
-        return None;
-    }
-    let has_none = ["sid", "unstable"];
-    let (mirror, suite) = places.iter().find(|(_, suite)| {
-        DEBIAN.contains(&suite.as_str()) && !has_none.contains(&suite.as_str())
-    })?;
-    Some((format!("{mirror}-security"), format!("{suite}-security")))
-}
-
 /// The lists of places to ask, one after the other.
 fn candidates(places: Vec<Place>, wanted: Wanted) -> Vec<Vec<Place>> {
     if wanted.release == Release::V6_12 {
-        let more = missing_security(&places);
-        let with_security = more.map(|more| [places.as_slice(), &[more]].concat());
-        let lists = with_security.into_iter().chain([places]);
-        return lists.filter(|list| !list.is_empty()).collect();
+        return if places.is_empty() { Vec::new() } else { vec![places] };
     }
     let mut mirrors: Vec<String> = Vec::new();
     for (mirror, suite) in places {
@@ -229,7 +193,6 @@ fn candidates(places: Vec<Place>, wanted: Wanted) -> Vec<Vec<Place>> {
     mirrors.into_iter().map(|mirror| vec![(mirror, NEWEST.to_owned())]).collect()
 }
 
-/// Places as apt reads them.
 fn sources(places: &[Place]) -> String {
     let signed =
         if Path::new(KEYS).exists() { format!("[signed-by={KEYS}] ") } else { String::new() };
@@ -260,22 +223,13 @@ fn conf_text(folder: &Path, dump: &str) -> String {
     text
 }
 
-/// Reads what `apt-cache show` prints.
-fn parse_show(text: &str, architecture: &'static str) -> Vec<Package> {
-    let mut packages = Vec::new();
-    for stanza in text.split("\n\n") {
-        let field = |name: &str| {
-            stanza.lines().find_map(|line| line.strip_prefix(name)).map(|v| v.trim().to_owned())
-        };
-        let (Some(name), Some(version)) = (field("Package:"), field("Version:")) else { continue };
-        let architecture = match field("Architecture:").as_deref() {
-            Some("all") => "all",
-            Some(_) => "amd64",
-            None => architecture,
-        };
-        packages.push(Package { name, version, architecture });
-    }
-    packages
+/// Reads what `apt-cache madison` prints: `NAME | VERSION | WHERE`, a line for each package.
+fn parse_madison(text: &str, architecture: &'static str) -> Vec<Package> {
+    let package = |line: &str| {
+        let mut fields = line.split('|').map(|field| field.trim().to_owned());
+        Some(Package { name: fields.next()?, version: fields.next()?, architecture })
+    };
+    text.lines().filter_map(package).collect()
 }
 
 #[cfg(test)]
@@ -288,10 +242,11 @@ mod tests {
 
     #[test]
     fn packages_are_sorted_newest_first() {
-        let text = "Package: linux-source-7.3\nVersion: 7.3.4-1~bpo13+1\n\n\
-            Package: linux-source-7.10\nVersion: 7.10.1-1~bpo13+1\nDepends: xz-utils\n\n\
-            Package: linux-source-7.3\nVersion: 7.3.11-1~bpo13+1\n\n";
-        let names: Vec<String> = sorted(parse_show(text, "all"))
+        let text = "\
+            linux-source-7.3 | 7.3.4-1~bpo13+1 | http://m/debian trixie-backports/main amd64 Packages\n\
+            linux-source-7.10 | 7.10.1-1~bpo13+1 | http://m/debian trixie-backports/main amd64 Packages\n\
+            linux-source-7.3 | 7.3.11-1~bpo13+1 | http://m/debian trixie-backports/main amd64 Packages\n";
+        let names: Vec<String> = sorted(parse_madison(text, "all"))
             .iter()
             .map(|p| format!("{} {}", p.name, p.version))
             .collect();
@@ -350,22 +305,11 @@ mod tests {
     }
 
     #[test]
-    fn a_new_kernel_is_looked_for_in_the_backports_of_each_mirror() {
+    fn a_new_kernel_is_looked_for_in_the_backports_of_each_mirror_and_an_older_one_at_home() {
         let own = vec![place("m", "bookworm"), place("m", "bookworm-updates"), place("n", "sid")];
-        let lists = candidates(own, source());
+        let lists = candidates(own.clone(), source());
         assert_eq!(lists, [[place("m", "trixie-backports")], [place("n", "trixie-backports")]]);
-    }
-
-    #[test]
-    fn security_updates_that_the_system_leaves_out_are_asked_first_and_done_without_then() {
-        let lists = |own: &[Place]| candidates(own.to_vec(), Wanted::source(Release::V6_12));
-        let own = place("m", "bookworm");
-        let security = place("m-security", "bookworm-security");
-        let without = std::slice::from_ref(&own);
-        assert_eq!(lists(without), [vec![own.clone(), security.clone()], without.to_vec()]);
-        assert_eq!(lists(&[own.clone(), security.clone()]), [vec![own, security]]);
-        assert_eq!(lists(&[place("m", "sid")]).len(), 1);
-        assert!(lists(&[]).is_empty());
+        assert_eq!(candidates(own.clone(), Wanted::source(Release::V6_12)), [own]);
     }
 
     #[test]

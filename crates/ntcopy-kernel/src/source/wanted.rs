@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 use crate::cache::{Cache, SourceId};
 use crate::kind::{Kind, Release};
 
-/// Which packages are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(super) release: Release,
     pub(super) part: Part,
 }
 
-/// Which part of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Source,
@@ -20,7 +18,6 @@ pub(super) enum Part {
 }
 
 impl Wanted {
-    /// The source of a release.
     pub(crate) fn source(release: Release) -> Self {
         Self { release, part: Part::Source }
     }
@@ -30,7 +27,6 @@ impl Wanted {
         Self { release: kind.release(), part: Part::Image }
     }
 
-    /// What the names begin with.
     pub(crate) fn prefix(self) -> &'static str {
         match (self.part, self.release) {
             (Part::Source, Release::Newest) => "linux-source-7.",
@@ -54,16 +50,26 @@ impl Wanted {
         }
     }
 
-    /// The names of the packages with the rest of a kernel, its modules and its configuration,
-    /// where they are not all in one.
-    pub(crate) fn companions(self, name: &str) -> Vec<String> {
-        match (self.part, self.release, name.strip_prefix(self.prefix())) {
-            (Part::Image, Release::Newest, Some(rest)) => {
-                let rest = rest.strip_prefix(UNSIGNED).unwrap_or(rest);
-                ["modules", "base"].map(|part| format!("linux-{part}-{rest}")).into()
-            }
-            _ => Vec::new(),
-        }
+    /// The packages with the rest of a kernel: its modules and its configuration, where they are
+    /// not all in one, and last the three of [`HEADERS`].
+    pub(crate) fn companions(self, image: &Package) -> Vec<Package> {
+        let name = image.name.strip_prefix("linux-").unwrap_or_default();
+        let release = name.split_once('-').map_or(name, |(_, release)| release);
+        let release = release.strip_prefix(UNSIGNED).unwrap_or(release);
+        let base = release.strip_suffix(CLOUDS).unwrap_or(release);
+        let headers = [
+            (format!("linux-headers-{release}"), "amd64"),
+            (format!("linux-headers-{base}-common"), "all"),
+            (format!("linux-kbuild-{base}"), "amd64"),
+        ];
+        let parts: &[&str] =
+            if self.release == Release::Newest { &["modules", "base"] } else { &[] };
+        let parts = parts.iter().map(|part| (format!("linux-{part}-{release}"), "amd64"));
+        let version = || image.version.clone();
+        parts
+            .chain(headers)
+            .map(|(name, architecture)| Package { name, version: version(), architecture })
+            .collect()
     }
 
     pub(super) fn architecture(self) -> &'static str {
@@ -73,16 +79,17 @@ impl Wanted {
 
 /// What the user can do when a package is not to be had.
 pub(super) const FIX: &str = "Check the network and the sources of apt. NTCOPY_LINUX may name a \
-    source tree; for headers that the mirror no longer has, take its newest kernel: ntcopy kernel \
-    clean --all, and build again";
+    source tree";
 
 /// How the name of a kernel ends that has the drivers of a virtual machine built in.
 const CLOUDS: &str = "-cloud-amd64";
 
+/// So many of a kernel's packages, the last, have what modules are built against.
+pub(crate) const HEADERS: usize = 3;
+
 /// What the name of a kernel that is not signed yet has.
 const UNSIGNED: &str = "unsigned-";
 
-/// A package, downloaded or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Package {
     pub(crate) name: String,
@@ -91,16 +98,6 @@ pub(crate) struct Package {
 }
 
 impl Package {
-    /// A package of which the name and the version are known.
-    pub(crate) fn named(name: String, version: String, architecture: &'static str) -> Self {
-        Self { name, version, architecture }
-    }
-
-    /// Another package of the same version, by its name.
-    pub(crate) fn sibling(&self, name: String) -> Self {
-        Self { name, ..self.clone() }
-    }
-
     pub(crate) fn id(&self) -> SourceId {
         SourceId::Package { name: self.name.clone(), version: self.version.clone() }
     }
@@ -149,13 +146,27 @@ mod tests {
             "linux-binary-unsigned-7.3.4+deb13-cloud-amd64",
         ] {
             assert!(newest.has(name), "{name}");
+            let companions = |wanted: Wanted| -> Vec<String> {
+                let (name, version) = (name.to_owned(), "7.3.4-1".to_owned());
+                let image = Package { name, version, architecture: "amd64" };
+                wanted.companions(&image).iter().map(Package::file_name).collect()
+            };
+            let headers = [
+                "linux-headers-7.3.4+deb13-cloud-amd64_7.3.4-1_amd64.deb",
+                "linux-headers-7.3.4+deb13-common_7.3.4-1_all.deb",
+                "linux-kbuild-7.3.4+deb13_7.3.4-1_amd64.deb",
+            ];
+            assert_eq!(companions(newest)[2..], headers);
+            assert_eq!(companions(image), headers);
             assert_eq!(
-                newest.companions(name),
-                ["linux-modules-7.3.4+deb13-cloud-amd64", "linux-base-7.3.4+deb13-cloud-amd64"]
+                companions(newest)[..2],
+                [
+                    "linux-modules-7.3.4+deb13-cloud-amd64_7.3.4-1_amd64.deb",
+                    "linux-base-7.3.4+deb13-cloud-amd64_7.3.4-1_amd64.deb"
+                ]
             );
         }
         assert!(!newest.has("linux-binary-7.3.4+deb13-rt-amd64"));
-        assert!(image.companions("linux-image-6.12.117+deb12-cloud-amd64").is_empty());
         assert!(Wanted::source(Release::V6_12).has("linux-source-6.12"));
         assert!(!Wanted::source(Release::V6_12).has("linux-source-6.1"));
     }

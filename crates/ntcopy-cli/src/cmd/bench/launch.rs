@@ -12,7 +12,7 @@ use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run::{self, Failure, Stop};
 use ntcopy_bench::sample::{Experiment, MeasureError, Options, Outcome, Progress};
 use ntcopy_kernel::Kind;
-use ntcopy_kernel::boot::{self, HostCpus};
+use ntcopy_kernel::boot::HostCpus;
 use ntcopy_record::{ExperimentKind, Record, Unavailable, verdict};
 
 use super::against::KernelPair;
@@ -47,7 +47,7 @@ impl KernelCpus {
         Ok(Ok(match self {
             KernelCpus::OnePinned => (1, on_one_cpu()?),
             KernelCpus::Free(count) => (count, HostCpus::Any),
-            KernelCpus::OwnCaches => match HostCpus::with_own_caches(boot::Cpus::Two, kernel) {
+            KernelCpus::OwnCaches => match HostCpus::with_own_caches(2, kernel) {
                 Ok(host_cpus) => (2, host_cpus),
                 Err(error) => return Ok(Err(ExitCode::from(failed(error)))),
             },

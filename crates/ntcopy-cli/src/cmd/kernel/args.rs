@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use ntcopy_kernel::boot::Cpus;
 use ntcopy_kernel::{Error, Kind};
 use ntcopy_record::units::{Bytes, SizeError};
 
@@ -55,8 +54,7 @@ least. On kernels with kmemleak the end of the command is followed by a scan of 
 
 Environment:
   NTCOPY_UM_SPIN      iterations that a hand-over spins before it sleeps; 0 is off
-  NTCOPY_UM_TMPDIR    where a um guest's memory lies; else in huge pages, which only root gets,
-                      or in /dev/shm
+  TMPDIR              where a um guest's memory lies, on a tmpfs, where /dev/shm is too small
   NTCOPY_QEMU_CPU     the CPU that QEMU emulates, as max,vendor=GenuineIntel; else max";
 
 /// Kernels that know the flag: build, boot, look at, clean up
@@ -75,10 +73,7 @@ pub enum Args {
     /// The kernels that were built
     #[command(after_help = "Example:\n  ntcopy kernel list --json | jq '.kernels[].path'")]
     List(ListArgs),
-    /// Remove kernels
-    #[command(after_help = "Examples:\n  ntcopy kernel clean --stale   all but what would be \
-                            booted now\n  ntcopy kernel clean           all kernels; downloaded \
-                            packages stay\n  ntcopy kernel clean --all     the packages too")]
+    /// Remove kernels that would not be booted any more
     Clean(CleanArgs),
     /// The first process of a booted kernel
     #[command(hide = true)]
@@ -116,9 +111,6 @@ pub enum Splats {
 pub struct BuildArgs {
     #[command(flatten)]
     pub kernel: KernelArgs,
-    /// Build again, though the kernel is there
-    #[arg(long)]
-    pub force: bool,
 }
 
 /// Arguments of `boot` that describe the guest.
@@ -127,8 +119,9 @@ pub struct GuestArgs {
     #[command(flatten)]
     pub kernel: KernelArgs,
     /// CPUs of the guest: 1 for what is heavy in system calls, 2 for two busy processes, 4 in QEMU
-    #[arg(long, value_name = "1|2|4", default_value = "1")]
-    pub cpus: Cpus,
+    #[arg(long, value_name = "N", default_value = "1",
+          value_parser = clap::value_parser!(u32).range(1..=4))]
+    pub cpus: u32,
     /// Memory of the guest
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = parse_size)]
     pub mem: u64,
@@ -179,12 +172,9 @@ pub struct ListArgs {
 /// Arguments of `clean`.
 #[derive(ClapArgs)]
 pub struct CleanArgs {
-    /// The downloaded source packages too
-    #[arg(long, conflicts_with = "stale")]
-    pub all: bool,
-    /// Only what would not be booted any more
+    /// Remove all kernels, modules, and packages that were downloaded
     #[arg(long)]
-    pub stale: bool,
+    pub all: bool,
 }
 
 /// The memory of a guest.

@@ -7,22 +7,18 @@ use clap::Args as ClapArgs;
 const BUILD_HELP: &str = "\
 Examples:
   ntcopy module build                                 for the running kernel
-  ntcopy module build --kernel-release 6.12.9-amd64   for another one that is installed
-  ntcopy module build --headers ~/linux --out .       for a kernel that you built yourself
+  ntcopy module build --headers /lib/modules/6.12.9-amd64/build   for another installed one
+  ntcopy module build --headers ~/linux               for a kernel that you built yourself
   ntcopy module build --kernel stock:7.3              for a kernel of ntcopy kernel boot
-  ntcopy module build --kernel um+module              for one that is built here for it
 
 The kernel's headers are needed: /lib/modules/RELEASE/build, a package that is called
-linux-headers-RELEASE in Debian and Ubuntu. For --kernel stock they are fetched with the kernel,
-unpacked into the cache and never installed; the others of --kernel are built first, and kept
-with their headers.
+linux-headers-RELEASE in Debian and Ubuntu. A kernel of --kernel brings its own.
 
 Prints the path of ntcopy.ko. It is kept in the cache (NTCOPY_CACHE, else
 $XDG_CACHE_HOME/ntcopy, else ~/.cache/ntcopy), and built again when the sources, the headers or
 the compiler change. With DKMS, the package ntcopy-dkms does this for every new kernel.
 
-Ends with 3 where headers or the compiler are missing, or the kernel is not one that the module is
-for.";
+Ends with 3 where headers or the compiler are missing.";
 
 const LOAD_HELP: &str = "\
 Examples:
@@ -41,7 +37,7 @@ Example:
   sudo ntcopy module unload
 
 Refused while sockets are attached, or were and are not closed yet, or a program has /dev/ntcopy
-open; it says how many, and which. sysctl net.core.ntcopy=0 has hints ignored meanwhile.";
+open: ntcopy module status says how many, and which.";
 
 const STATUS_HELP: &str = "\
 Examples:
@@ -71,24 +67,15 @@ pub enum Args {
 /// Arguments of `build`.
 #[derive(ClapArgs)]
 pub struct BuildArgs {
-    /// Release of the kernel, as uname -r prints it [default: the running one]
-    #[arg(long, value_name = "RELEASE", conflicts_with = "kernel")]
-    pub kernel_release: Option<String>,
-    /// The kernel's headers, or its source tree after it was built
+    /// The kernel's headers, or its source tree after it was built [default: the running kernel's]
     #[arg(long, value_name = "DIR", conflicts_with = "kernel")]
     pub headers: Option<PathBuf>,
     /// A kernel of ntcopy kernel: um+module, stock, stock:7.3
     #[arg(long, value_name = "KERNEL")]
     pub kernel: Option<String>,
-    /// Put a copy of ntcopy.ko there
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
     /// The compiler, instead of the one that the kernel was built with
     #[arg(long, value_name = "PROGRAM")]
     pub cc: Option<String>,
-    /// Build again, though it is there
-    #[arg(long)]
-    pub force: bool,
     /// Take a recorded machine for this one
     #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
     pub sysroot: PathBuf,

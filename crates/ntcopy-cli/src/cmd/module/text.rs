@@ -65,9 +65,6 @@ fn verdict(found: &Found) -> String {
     if !status.takes_modules {
         return "This kernel takes no modules.".into();
     }
-    if !status.is_in_range {
-        return "The module is not for this kernel.".into();
-    }
     let next = match (&status.file, &status.headers) {
         (Some(_), _) => "sudo ntcopy module load",
         (None, Some(_)) => "ntcopy module build",
@@ -94,7 +91,6 @@ pub fn json(found: &Found) -> String {
         "kernel": {
             "release": status.release,
             "has_msg_ntcopy": status.has_series,
-            "is_in_range": status.is_in_range,
             "takes_modules": status.takes_modules,
         },
         "module": module,
