@@ -49,6 +49,9 @@ pub enum Failure {
         expected: u8,
         got: u8,
     },
+    /// A forked process looked at its own copy of the bytes.
+    #[error("wrong byte in a forked process")]
+    WrongInChild,
     /// A program did not come up, is gone, or could not do its part.
     #[error("{name}: {what}")]
     Program {
@@ -89,7 +92,10 @@ impl Failure {
     /// Whether a byte was wrong, the one failure that no rerun excuses.
     #[must_use]
     pub fn is_wrong_byte(&self) -> bool {
-        matches!(self, Failure::WrongByte { .. } | Failure::WrongCopy { .. })
+        matches!(
+            self,
+            Failure::WrongByte { .. } | Failure::WrongCopy { .. } | Failure::WrongInChild
+        )
     }
 
     /// Names what was being done when the system refused.

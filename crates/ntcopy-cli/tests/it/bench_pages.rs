@@ -36,39 +36,18 @@ fn pages_are_cleared_and_copied_every_way_and_read_back() {
 }
 
 #[test]
-fn forks_on_this_kernel_show_the_baseline_and_say_why_nothing_else() {
+fn forks_are_for_the_kernel_that_can_be_told_how_to_copy_pages() {
     let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
-    let output =
-        bench(&["pages", "--form", "fork", "--buffer", "8KiB", "--json"], &out).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    assert!(stderr(&output).contains("--kernel um"), "{}", stderr(&output));
-    let record = Record::read(&out).unwrap();
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
-    assert_eq!((record.cells.len(), record.samples.len()), (4, 20));
-    assert!(record.samples.iter().all(|sample| sample.mode == "temporal"));
-    let why: Vec<&str> = record.unavailable.iter().map(|line| line.why.as_str()).collect();
-    assert!(why.len() == 2 && why.iter().all(|why| why.contains("nothing to switch")), "{why:?}");
-    let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(object["experiment"], "pages");
-    let asked = ["pages", "--form", "fork", "--buffer", "4KiB", "--modes", "nt"];
-    let asked = bench(&asked, &out.join("nt")).output().unwrap();
-    assert_eq!(asked.status.code(), Some(3), "{}", stderr(&asked));
-}
-
-#[test]
-fn an_emulated_kernel_has_nothing_to_compare() {
-    let place = tempfile::tempdir().unwrap();
-    let args = ["pages", "--form", "fork", "--kernel", "x86"];
-    let output = bench(&args, &place.path().join("record")).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    assert!(stderr(&output).contains("--kernel um"), "{}", stderr(&output));
+    for kernel in ["host", "um:6.12", "x86"] {
+        let args = ["pages", "--form", "fork", "--kernel", kernel];
+        let output = bench(&args, &place.path().join("record")).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        assert!(stderr(&output).contains("--kernel um"), "{}", stderr(&output));
+    }
 }
 
 #[test]
 fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
-    for form in ["pages", "fork"] {
-        let record = assert_wrong_byte_noticed(&["pages", "--form", form, "--buffer", "8KiB"]);
-        assert!(record.samples.is_empty(), "a wrong byte is never a number");
-    }
+    let record = assert_wrong_byte_noticed(&["pages", "--buffer", "8KiB"]);
+    assert!(record.samples.is_empty(), "a wrong byte is never a number");
 }

@@ -53,7 +53,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         ("pages --read-back every", "none, some, all"),
         ("pages --kernel um", "add --form fork"),
         ("pages --form fork --action copy", "leave out --form fork"),
-        ("pages --form fork --modes movnti", "nt-copy"),
+        ("pages --form fork --kernel um --modes movnti", "nt-copy"),
         ("retention --modes adaptive", "to measure sends"),
         ("retention --rate 10GiB/s", "10GB/s"),
         ("retention --victim both", "same-core"),

@@ -1,4 +1,5 @@
-//! The form with forks: a process forks in a loop, and one of the two writes to the buffer.
+//! The form with forks: a process forks in a loop, and one of the two writes to the buffer. It runs
+//! in a um kernel, which can be told how to clear and copy its pages.
 
 mod knob;
 mod run;
@@ -10,13 +11,13 @@ use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Machine, Params, Sample};
 use serde::Deserialize;
 
-use self::run::{ForkLoop, check, counts, set, why_fixed};
+use self::run::ForkLoop;
 use super::{Settings, defaults};
 use crate::experiment::bulk::PAGE_BYTES;
 use crate::experiment::{with_baseline, words};
 use crate::plan::bulk::check_pages;
 use crate::plan::error::check_pairs;
-use crate::plan::{Cpus, PlanError, or};
+use crate::plan::{PlanError, or};
 use crate::run::{Failure, Stop};
 use crate::sample::driver::{At, Experiment, Halt, Lanes, Options, Recording, index};
 use crate::sample::{MeasureError, Outcome, Progress};
@@ -59,15 +60,12 @@ impl ForkMode {
     }
 }
 
-/// The defaults of `--form fork`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ForkDefaults {
     pub modes: Vec<ForkMode>,
     pub buffer_bytes: Vec<u64>,
     pub quick_buffer_bytes: Vec<u64>,
-    pub users: Vec<User>,
-    pub uses: Vec<Use>,
     /// How long a mode runs before each sample without being clocked, in milliseconds.
     pub warm_up_ms: u64,
     /// How long a sample lasts about, in milliseconds.
@@ -84,7 +82,6 @@ pub struct ForkPlan {
     pub pairs: u32,
     pub sample: Duration,
     pub warm_up: Duration,
-    pub cpu: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,22 +93,21 @@ pub struct ForkCell {
 }
 
 impl ForkCell {
-    fn params(&self, plan: &ForkPlan) -> Params {
+    fn params(&self) -> Params {
         let words = [
-            ("form", "fork".to_owned()),
-            ("user", self.user.to_string()),
-            ("use", self.usage.to_string()),
-            ("cpus", plan.cpu.to_string()),
-            ("pages", "small".to_owned()),
+            ("form", "fork".into()),
+            ("user", self.user.to_string().into()),
+            ("use", self.usage.to_string().into()),
+            // The one that the kernel has.
+            ("cpus", "0".into()),
+            ("pages", "small".into()),
+            ("size_bytes", self.buffer_bytes.into()),
         ];
-        let words = words.map(|(name, word)| (name.to_owned(), word.into()));
-        let size = ("size_bytes".to_owned(), self.buffer_bytes.into());
-        words.into_iter().chain([size]).collect()
+        words.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 
 impl ForkPlan {
-    /// Timed runs, if all goes well.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
@@ -124,7 +120,7 @@ impl ForkPlan {
     }
 }
 
-pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<ForkPlan, PlanError> {
+pub fn plan(settings: &Settings) -> Result<ForkPlan, PlanError> {
     let (all, defaults) = (defaults(), &defaults().fork);
     let (pairs, sample_ms, buffers) = if settings.quick {
         (all.quick_pairs, defaults.quick_sample_ms, &defaults.quick_buffer_bytes)
@@ -136,8 +132,8 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<ForkPlan, PlanError> {
     let parsed = |mode: &String| mode.parse().map_err(|why| format!("--modes {why}").into());
     let asked = settings.modes.iter().map(parsed).collect::<Result<Vec<ForkMode>, PlanError>>()?;
     let mut cells = Vec::new();
-    for &user in &defaults.users {
-        for &usage in &defaults.uses {
+    for &user in User::ALL {
+        for &usage in Use::ALL {
             let sizes = buffers.iter().copied();
             cells.extend(sizes.map(|buffer_bytes| ForkCell { buffer_bytes, user, usage }));
         }
@@ -148,7 +144,6 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<ForkPlan, PlanError> {
         pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
         sample: Duration::from_millis(sample_ms),
         warm_up: Duration::from_millis(defaults.warm_up_ms),
-        cpu: cpus.allowed.first().copied().unwrap_or(0),
     })
 }
 
@@ -168,57 +163,31 @@ impl Experiment for ForkPlan {
         stop: &Stop,
         progress: &mut Progress,
     ) -> Result<Outcome, MeasureError> {
-        let why_fixed = why_fixed(&machine.kernel_kind);
         let mut recording = Recording::begin(self, machine, options, stop, progress)?;
-        let mut plan = self.clone();
-        if let Some(why) = &why_fixed {
-            // Whatever this kernel does is the baseline.
-            for mode in plan.modes.drain(1..) {
-                recording.unavailable(mode, why.as_str(), None)?;
-            }
-        }
-        recording.expect(plan.samples());
-        let is_fixed = why_fixed.is_some();
-        recording.cells(0..plan.cells.len(), |recording, number| {
-            measure_cell(&plan, index(number), (is_fixed, options.spoil), recording)
+        recording.expect(self.samples());
+        recording.cells(0..self.cells.len(), |recording, number| {
+            measure_cell(self, index(number), recording)
         })?;
         recording.end(stop.signal())
     }
 }
 
-fn measure_cell(
-    plan: &ForkPlan,
-    number: u32,
-    (is_fixed, spoil): (bool, bool),
-    recording: &mut Recording<'_>,
-) -> Result<(), Halt> {
+fn measure_cell(plan: &ForkPlan, number: u32, recording: &mut Recording<'_>) -> Result<(), Halt> {
     let stop = recording.stop();
     stop.check()?;
     let cell = plan.cells[number as usize];
-    recording.cell(number, cell.params(plan))?;
-    let forks = match ForkLoop::new(cell, plan.cpu, stop) {
-        Ok(forks) => forks,
-        Err(failure) => {
-            for mode in &plan.modes {
-                recording.error(number, mode, &failure)?;
-            }
-            return Ok(());
-        }
-    };
-    let mut lanes = ForkLanes { plan, cell, forks, is_fixed, spoil, alive: plan.modes.clone() };
+    recording.cell(number, cell.params())?;
+    let forks = ForkLoop::new(cell, stop)?;
+    let mut lanes = ForkLanes { plan, cell, forks, alive: plan.modes.clone() };
     let what = format!("{}, {} writes", Bytes(cell.buffer_bytes), cell.user);
     let before = u64::from(number) * u64::from(plan.pairs) * plan.modes.len() as u64;
     recording.groups(&mut lanes, &plan.modes, (number, plan.pairs), (&what, before))
 }
 
-/// The modes of one cell, which share a buffer.
 struct ForkLanes<'a> {
     plan: &'a ForkPlan,
     cell: ForkCell,
     forks: ForkLoop,
-    /// Whether this kernel clears and copies in one way only.
-    is_fixed: bool,
-    spoil: bool,
     alive: Vec<ForkMode>,
 }
 
@@ -237,18 +206,13 @@ impl Lanes for ForkLanes<'_> {
     /// Switches, warms up, clocks, holds the kernel's counters against the mode, and compares
     /// every byte.
     fn sample(&mut self, mode: ForkMode, at: At) -> Result<Sample, Failure> {
-        if !self.is_fixed {
-            set(mode)?;
-        }
+        knob::set(mode)?;
         let count = self.forks.warm_up(self.plan.warm_up, self.plan.sample)?;
-        let before = counts()?;
-        let (elapsed, mut counters) = self.forks.run(count)?;
-        let after = counts()?;
-        if !self.is_fixed {
-            let pages = count * (self.cell.buffer_bytes / PAGE_BYTES);
-            counters.extend(check(mode, pages, before, after)?);
-        }
-        self.forks.check(self.spoil)?;
+        let before = knob::counts()?;
+        let elapsed = self.forks.run(count)?;
+        let pages = count * (self.cell.buffer_bytes / PAGE_BYTES);
+        let counters = knob::check(mode, pages, before, knob::counts()?)?;
+        self.forks.check()?;
         let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX).max(1);
         Ok(Sample { counters, ..at.sample(mode, count * self.cell.buffer_bytes, elapsed_ns) })
     }

@@ -82,11 +82,9 @@ fn add(plan: &mut BulkPlan, task: Task, size_bytes: u64, resources: &Resources) 
 mod tests {
     use super::super::fork::{self, ForkMode, User};
     use super::*;
-    use crate::plan::Cpus;
     use crate::plan::bulk::test_resources;
 
     const GIB: u64 = 1 << 30;
-    const CPUS: Cpus = Cpus { allowed: Vec::new(), sharing_l2: None };
 
     #[test]
     fn pages_are_asked_about_within_l1_within_l2_and_beyond_the_last_level_cache() {
@@ -115,7 +113,7 @@ mod tests {
 
     #[test]
     fn forks_have_the_sizes_of_2004_and_every_mode_beside_the_baseline() {
-        let plan = fork::plan(&Settings::default(), &CPUS).unwrap();
+        let plan = fork::plan(&Settings::default()).unwrap();
         assert_eq!(plan.modes, [ForkMode::Temporal, ForkMode::Nt, ForkMode::NtCopy]);
         assert_eq!(plan.cells.len(), 8 * 2 * 2);
         let sizes = |user| plan.cells.iter().filter(move |cell| cell.user == user);
@@ -129,7 +127,7 @@ mod tests {
     fn half_a_page_is_no_buffer() {
         for bytes in [0, 6000] {
             let settings = Settings { buffer_bytes: vec![bytes], ..Default::default() };
-            let error = fork::plan(&settings, &CPUS).unwrap_err().to_string();
+            let error = fork::plan(&settings).unwrap_err().to_string();
             assert!(error.contains("--buffer"), "{error}");
             assert_eq!(plan(&settings, &test_resources(1, GIB)).unwrap_err().to_string(), error);
         }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use ntcopy_bench::experiments::pages::fork;
 use ntcopy_bench::experiments::pages::{self, Form, Settings};
-use ntcopy_kernel::{Kind, Machine};
+use ntcopy_kernel::Kind;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::args::Common;
@@ -28,8 +28,7 @@ stores), movnti, movdir64b, clzero.
 Form fork: alloc(buffer); for (;;) { fork(); use(buffer); }. Parent or child writes to the \
 buffer while the other waits, one byte a page or every byte, and the kernel copies the pages. \
 Modes: temporal (the baseline), nt (the kernel clears and copies non-temporally), nt-copy (it \
-only copies so). Only --kernel um can be switched; this kernel shows the baseline. \
-/proc/vmstat's counters must agree with the mode in every sample.";
+only copies so). Only --kernel um can be switched. /proc/vmstat's counters must agree with the mode in every sample.";
 
 /// An option that the form does not have, in words.
 fn of_the_other_form(common: &Common, settings: &Settings) -> Option<String> {
@@ -53,10 +52,11 @@ pub fn run(common: &Common, settings: &Settings) -> anyhow::Result<ExitCode> {
             pages::plan(settings, resources)
         });
     }
-    if Kind::parse(&common.kernel).is_ok_and(|kernel| kernel.machine() == Machine::Qemu) {
+    // Inside the kernel that was booted it is the host's.
+    if !common.measure_only && Kind::parse(&common.kernel).ok() != Some(Kind::Um) {
         return Ok(not_available(&format!(
-            "{} keeps pages of 4 KiB temporal whatever is set, so there is nothing to compare: \
-             --kernel um",
+            "{} has no setting to clear and copy pages of 4 KiB non-temporally, so there is nothing \
+             to compare: --kernel um",
             common.kernel
         )));
     }
@@ -66,7 +66,7 @@ pub fn run(common: &Common, settings: &Settings) -> anyhow::Result<ExitCode> {
         kernel_cpus: KernelCpus::OnePinned,
         worker_args: Vec::new(),
         against: None,
-        plan: &|cpus| fork::plan(settings, cpus),
+        plan: &|_| fork::plan(settings),
         is_asked: &|line: &Unavailable| settings.modes.contains(&line.mode),
     };
     launch.run()

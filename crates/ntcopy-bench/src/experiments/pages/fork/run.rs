@@ -3,63 +3,50 @@
 //! One process of the two writes to the buffer, whose pages both have; the kernel gives it copies.
 //! The other waits, or the kernel would see that no other process has the pages and copy nothing.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use memmap2::{Advice, MmapMut, MmapOptions};
+use ntcopy_record::units::Bytes;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::pipe::pipe;
-use rustix::process::{Signal, set_parent_process_death_signal};
-
-use ntcopy_record::units::Bytes;
-
-pub use super::knob::{check, counts, set, why_fixed};
+use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::{ForkCell, Use, User};
 use crate::experiment::bulk::PAGE_BYTES;
-use crate::hardware::Hardware;
-use crate::run::{Failure, Stop, cpus, pattern};
+use crate::run::{Failure, Stop, pattern};
 
 /// What the buffer holds before anybody writes to it.
 const SEED: u64 = 11;
 /// Fewer forks make no sample.
 const LEAST_FORKS: u64 = 5;
-/// The word for a waiting child: go, or look at your bytes first.
-const GO: u8 = 0;
-const LOOK: u8 = 1;
-/// A child's exit status when a byte was wrong; which one is in the pipe.
+/// A child's exit status when a byte was wrong.
 const WRONG: i32 = 1;
 
 /// The buffer, and who does what with it.
 pub struct ForkLoop {
     buffer: MmapMut,
     cell: ForkCell,
-    /// It goes from the parent to a waiting child; a child that found a wrong byte answers in it.
+    /// A byte goes from the parent to a waiting child.
     read_end: OwnedFd,
     write_end: OwnedFd,
     last: Option<u8>,
     next: u8,
-    /// DRAM traffic only: events of a process would be inherited by every fork, and be part of
-    /// what is timed.
-    hardware: Hardware,
     stop: Stop,
 }
 
 impl ForkLoop {
-    /// Maps the buffer in small pages, fills it, and stays on the CPU.
-    pub fn new(cell: ForkCell, cpu: u32, stop: &Stop) -> Result<ForkLoop, Failure> {
-        cpus::pin(cpu)?;
-        let doing = || format!("cannot map {}", Bytes(cell.buffer_bytes));
-        let len = usize::try_from(cell.buffer_bytes)
-            .map_err(|_| Failure::Limit(format!("{}: no room", doing())))?;
-        let mut buffer = MmapOptions::new().len(len).map_anon().map_err(Failure::io(doing()))?;
+    /// Maps the buffer in small pages, and fills it.
+    pub fn new(cell: ForkCell, stop: &Stop) -> Result<ForkLoop, Failure> {
+        let doing = format!("cannot map {}", Bytes(cell.buffer_bytes));
+        let buffer = MmapOptions::new().len(cell.buffer_bytes as usize).map_anon();
+        let mut buffer = buffer.map_err(Failure::io(doing))?;
         // A kernel without huge pages has no advice about them, and then all are small.
         let _ = buffer.advise(Advice::NoHugePage);
         pattern::fill(SEED, 0, &mut buffer);
         let (read_end, write_end) = pipe().map_err(Failure::os("cannot make a pipe"))?;
-        let (hardware, stop) = (Hardware::of_machine(), stop.clone());
-        Ok(ForkLoop { buffer, cell, read_end, write_end, last: None, next: 0, hardware, stop })
+        let stop = stop.clone();
+        Ok(ForkLoop { buffer, cell, read_end, write_end, last: None, next: 0, stop })
     }
 
     /// Forks until the time has passed; gives how many forks such a time takes.
@@ -67,35 +54,32 @@ impl ForkLoop {
         let begin = Instant::now();
         let mut forks = 0_u64;
         while forks < LEAST_FORKS || begin.elapsed() < at_least {
-            self.fork(GO)?;
+            self.fork(false)?;
             forks += 1;
         }
         let rate = forks as f64 / begin.elapsed().as_secs_f64().max(1e-9);
         Ok(((rate * sample.as_secs_f64()) as u64).max(LEAST_FORKS))
     }
 
-    /// Forks `forks` times under the clock; gives the time, and what the hardware counted.
-    pub fn run(&mut self, forks: u64) -> Result<(Duration, BTreeMap<String, u64>), Failure> {
-        self.hardware.start();
+    /// Forks `forks` times under the clock.
+    pub fn run(&mut self, forks: u64) -> Result<Duration, Failure> {
         let begin = Instant::now();
         for _ in 0..forks {
-            self.fork(GO)?;
+            self.fork(false)?;
         }
-        let elapsed = begin.elapsed();
-        Ok((elapsed, self.hardware.stop()))
+        Ok(begin.elapsed())
     }
 
     /// Looks at every byte that the last fork left here; then forks once more, and both processes
-    /// look at every byte that they see. `spoil` makes one wrong.
-    pub fn check(&mut self, spoil: bool) -> Result<(), Failure> {
-        self.buffer[0] ^= u8::from(spoil);
+    /// look at every byte that they see.
+    pub fn check(&mut self) -> Result<(), Failure> {
         look(&self.buffer, self.cell.usage, self.last)?;
-        self.fork(LOOK)?;
+        self.fork(true)?;
         look(&self.buffer, self.cell.usage, self.last)
     }
 
-    /// One fork, and the use of the buffer.
-    fn fork(&mut self, word: u8) -> Result<(), Failure> {
+    /// One fork, and the use of the buffer; the child looks at its bytes if it is to.
+    fn fork(&mut self, looks: bool) -> Result<(), Failure> {
         self.stop.check()?;
         self.next = self.next % 255 + 1;
         let (value, usage, before) = (self.next, self.cell.usage, self.last);
@@ -103,79 +87,42 @@ impl ForkLoop {
         // calls, and ends by _exit(): it allocates nothing and takes no lock that another thread
         // might have held.
         let child = unsafe { libc::fork() };
-        match (child, self.cell.user) {
-            (-1, _) => {
-                let errno = std::io::Error::last_os_error();
-                Err(Failure::io("cannot fork")(errno))
-            }
-            (0, User::Child) => {
+        match (Pid::from_raw(child), self.cell.user) {
+            _ if child == -1 => Err(Failure::io("cannot fork")(std::io::Error::last_os_error())),
+            (None, User::Child) => {
                 write(&mut self.buffer, usage, value);
-                self.leave(word, Some(value))
+                self.leave(looks, Some(value))
             }
-            (0, User::Parent) => {
-                let word = self.wait_for_a_word();
-                self.leave(word, before)
+            (None, User::Parent) => {
+                while rustix::io::read(&self.read_end, &mut [0]) == Err(Errno::INTR) {}
+                self.leave(looks, before)
             }
-            (child, User::Child) => self.reap(child),
-            (child, User::Parent) => {
+            (Some(child), User::Child) => reap(child),
+            (Some(child), User::Parent) => {
                 write(&mut self.buffer, usage, value);
                 self.last = Some(value);
-                let sent = rustix::io::write(&self.write_end, &[word]);
+                let sent = rustix::io::write(&self.write_end, &[0]);
                 sent.map_err(Failure::os("cannot write to the pipe"))?;
-                self.reap(child)
+                reap(child)
             }
         }
     }
 
-    /// In the child: waits until the parent has done its part.
-    fn wait_for_a_word(&self) -> u8 {
-        // The pipe stays open while this process lives; a parent that was killed closes nothing.
-        let _ = set_parent_process_death_signal(Some(Signal::KILL));
-        let mut word = [GO];
-        while rustix::io::read(&self.read_end, &mut word) == Err(Errno::INTR) {}
-        word[0]
-    }
-
-    /// In the child: looks at its bytes if it is to, says which one was wrong, and ends.
-    fn leave(&self, word: u8, last: Option<u8>) -> ! {
-        let mut status = 0;
-        let looked = if word == LOOK { look(&self.buffer, self.cell.usage, last) } else { Ok(()) };
-        if let Err(Failure::WrongCopy { position, expected, got }) = looked {
-            let mut answer = [0; 10];
-            answer[..8].copy_from_slice(&position.to_ne_bytes());
-            answer[8..].copy_from_slice(&[expected, got]);
-            // The parent has said its word, so the pipe is empty and takes it all.
-            let _ = rustix::io::write(&self.write_end, &answer);
-            status = WRONG;
-        }
+    /// In the child: looks at its bytes if it is to, and ends.
+    fn leave(&self, looks: bool, last: Option<u8>) -> ! {
+        let is_wrong = looks && look(&self.buffer, self.cell.usage, last).is_err();
         // SAFETY: ends this process, and runs nothing of what the parent has registered.
-        unsafe { libc::_exit(status) }
+        unsafe { libc::_exit(if is_wrong { WRONG } else { 0 }) }
     }
+}
 
-    /// In the parent: waits for the child's end.
-    fn reap(&self, child: libc::pid_t) -> Result<(), Failure> {
-        let mut status = 0;
-        loop {
-            // SAFETY: `status` is valid for a write.
-            if unsafe { libc::waitpid(child, &raw mut status, 0) } == child {
-                break;
-            }
-            let error = std::io::Error::last_os_error();
-            if error.kind() != std::io::ErrorKind::Interrupted {
-                return Err(Failure::io("cannot wait for a child")(error));
-            }
-        }
-        if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0 {
-            return Ok(());
-        }
-        if !libc::WIFEXITED(status) || libc::WEXITSTATUS(status) != WRONG {
-            return Err(Failure::Worker(format!("a forked child ended with status {status:#x}")));
-        }
-        let mut answer = [0; 10];
-        let read = rustix::io::read(&self.read_end, &mut answer);
-        read.map_err(Failure::os("cannot read from the pipe"))?;
-        let [position @ .., expected, got] = answer;
-        Err(Failure::WrongCopy { position: u64::from_ne_bytes(position), expected, got })
+fn reap(child: Pid) -> Result<(), Failure> {
+    let ended = rustix::io::retry_on_intr(|| waitpid(Some(child), WaitOptions::empty()));
+    let ended = ended.map_err(Failure::os("cannot wait for a child"))?;
+    match ended.and_then(|(_, status)| status.exit_status()) {
+        Some(0) => Ok(()),
+        Some(WRONG) => Err(Failure::WrongInChild),
+        _ => Err(Failure::Worker("a forked child was killed".to_owned())),
     }
 }
 
@@ -217,37 +164,22 @@ fn look(buffer: &[u8], usage: Use, last: Option<u8>) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    fn looped(user: User, usage: Use) -> ForkLoop {
-        let cell = ForkCell { buffer_bytes: 3 * PAGE_BYTES, user, usage };
-        let cpu = cpus::cpus().unwrap().allowed[0];
-        ForkLoop::new(cell, cpu, &Stop::default()).unwrap()
-    }
-
     #[test]
-    fn both_processes_see_their_own_bytes_after_every_kind_of_fork() {
-        for user in User::ALL.iter().copied() {
-            for usage in Use::ALL.iter().copied() {
-                let mut forks = looped(user, usage);
+    fn both_processes_see_their_own_bytes_and_notice_a_wrong_one() {
+        for &user in User::ALL {
+            for &usage in Use::ALL {
+                let cell = ForkCell { buffer_bytes: 3 * PAGE_BYTES, user, usage };
+                let mut forks = ForkLoop::new(cell, &Stop::default()).unwrap();
                 forks.run(3).unwrap();
                 assert_eq!(forks.last.is_some(), user == User::Parent);
-                assert_eq!(forks.check(false), Ok(()), "{user} {usage}");
-                assert_eq!(forks.check(false), Ok(()), "{user} {usage}");
+                assert_eq!([forks.check(), forks.check()], [Ok(()), Ok(())], "{user} {usage}");
+                if usage == Use::Byte {
+                    forks.buffer[4097] ^= 0x10;
+                    assert_eq!(forks.fork(true), Err(Failure::WrongInChild), "{user}");
+                    let seen = forks.check();
+                    assert!(matches!(seen, Err(Failure::WrongCopy { position: 4097, .. })));
+                }
             }
-        }
-    }
-
-    #[test]
-    fn a_wrong_byte_is_noticed_here_and_in_the_child() {
-        for user in User::ALL.iter().copied() {
-            let mut forks = looped(user, Use::Byte);
-            forks.run(1).unwrap();
-            let spoiled = forks.check(true);
-            assert!(matches!(spoiled, Err(Failure::WrongCopy { position: 0, .. })), "{spoiled:?}");
-            // One that only the child looks at.
-            let mut forks = looped(user, Use::Byte);
-            forks.buffer[4097] ^= 0x10;
-            let seen = forks.fork(LOOK);
-            assert!(matches!(seen, Err(Failure::WrongCopy { position: 4097, .. })), "{seen:?}");
         }
     }
 }
