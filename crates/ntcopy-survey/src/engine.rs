@@ -113,11 +113,3 @@ impl Received {
         matches!(self.code, 0 | 3)
     }
 }
-
-/// Why a node did not do what was asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeError {
-    pub why: String,
-    /// Whether trying again is in vain.
-    pub is_final: bool,
-}

@@ -43,13 +43,13 @@ enum Verb {
     Run(Box<run::Args>),
     /// Per CPU model: from which size it gains, and which machines are unlike their model
     Report(report::Args),
-    /// Store records that are here already, or what `survey measure` printed
+    /// Store records that are here already
     Add(add::Args),
     /// The records that there are
     List,
     /// Write records out of the store into folders
     Export(list::ExportArgs),
-    /// What runs on a node: measures, and prints the records for `survey run` or `add`
+    /// What runs on a node: measures, and prints the records for `survey run`
     Measure(measure::Args),
 }
 

@@ -1,5 +1,5 @@
-//! One ask, many nodes: several at a time, records into the store as they come, failed nodes
-//! again, and nothing measured that the store has.
+//! One ask, many nodes: several at a time, records into the store as they come, and nothing measured
+//! that the store has.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -16,19 +15,12 @@ use super::{Ask, Piece, Received, machine_id};
 use crate::store::{Added, Entry, Origin, Store, StoreError};
 use crate::summary::RecordId;
 
-/// How often a worker that has nothing to do looks again.
-const LOOK: Duration = Duration::from_millis(100);
-
 /// What is to be done.
 pub struct Plan<'a> {
     pub tool: &'a Tool,
     pub fleet: &'a str,
     pub ask: &'a Ask,
     pub nodes: &'a [String],
-    /// How often a node that failed is tried again.
-    pub retries: u32,
-    /// How long it is left alone before that.
-    pub retry_after: Duration,
     /// Nodes at a time.
     pub parallel: usize,
     /// Answers since then (nanoseconds since 1970-01-01 UTC) are good enough; none: ask anew.
@@ -68,8 +60,7 @@ pub struct Outcome {
     pub node: String,
     pub state: State,
     pub records: Vec<RecordId>,
-    pub attempts: u32,
-    /// Why it failed, if it did: the last reason of each attempt, the last attempt's last.
+    /// Why it failed, if it did: the last reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Whether a byte was wrong in one of its records.
@@ -79,12 +70,10 @@ pub struct Outcome {
 /// What happens, for whoever watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'e> {
-    /// A node, and which attempt it is.
-    Started(&'e str, u32),
+    /// A node.
+    Started(&'e str),
     /// A node, and what it was asked.
     Stored(&'e str, &'e str),
-    /// A node that is tried again, and why.
-    Again(&'e str, &'e str),
     Ended(&'e Outcome),
 }
 
@@ -92,15 +81,12 @@ pub enum Event<'e> {
 struct Job {
     at: usize,
     missing: Vec<String>,
-    attempt: u32,
-    not_before: Instant,
 }
 
 enum Report {
-    Started(usize, u32),
+    Started(usize),
     Record(usize, Box<Entry>, i32),
-    Again(usize, String),
-    Ended { at: usize, attempts: u32, is_whole: bool, why: Option<String> },
+    Ended { at: usize, is_whole: bool, why: Option<String> },
 }
 
 struct Shared<'a> {
@@ -167,12 +153,11 @@ fn due(plan: &Plan<'_>, store: &mut Store) -> Result<(Vec<Outcome>, Vec<Job>), S
             node: node.clone(),
             state,
             records: Vec::new(),
-            attempts: 0,
             why: None,
             wrong_byte: false,
         });
         if !missing.is_empty() {
-            jobs.push(Job { at, missing, attempt: 1, not_before: Instant::now() });
+            jobs.push(Job { at, missing });
         }
     }
     Ok((outcomes, jobs))
@@ -187,10 +172,7 @@ fn listen(
 ) -> Result<(), StoreError> {
     for report in reports {
         match report {
-            Report::Started(at, attempt) => {
-                outcomes[at].attempts = attempt;
-                watch(Event::Started(&outcomes[at].node, attempt));
-            }
+            Report::Started(at) => watch(Event::Started(&outcomes[at].node)),
             Report::Record(at, entry, code) => {
                 let outcome = &mut outcomes[at];
                 let added = store.insert(&entry)?;
@@ -201,13 +183,8 @@ fn listen(
                 let asked = entry.asked.as_deref().unwrap_or(entry.summary.experiment.as_str());
                 watch(Event::Stored(&outcome.node, asked));
             }
-            Report::Again(at, why) => {
-                watch(Event::Again(&outcomes[at].node, &why));
-                outcomes[at].why = Some(why);
-            }
-            Report::Ended { at, attempts, is_whole, why } => {
+            Report::Ended { at, is_whole, why } => {
                 let outcome = &mut outcomes[at];
-                outcome.attempts = attempts;
                 outcome.state = if is_whole { State::Measured } else { State::Failed };
                 outcome.why = if is_whole { None } else { why };
                 watch(Event::Ended(outcome));
@@ -217,22 +194,11 @@ fn listen(
     Ok(())
 }
 
-/// Takes jobs until there are none, and none can come back.
+/// Takes jobs until there are none.
 fn work(shared: &Shared<'_>, tell: &SyncSender<Report>) {
     while !shared.is_over() {
-        let next = {
-            let mut jobs = shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-            let ready = jobs.iter().position(|job| job.not_before <= Instant::now());
-            match ready {
-                Some(at) => jobs.remove(at),
-                None if jobs.is_empty() => return,
-                None => None,
-            }
-        };
-        let Some(job) = next else {
-            thread::sleep(LOOK);
-            continue;
-        };
+        let next = shared.jobs.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let Some(job) = next else { return };
         if one(shared, job, tell).is_err() {
             return;
         }
@@ -247,11 +213,10 @@ impl<T> From<std::sync::mpsc::SendError<T>> for Gone {
     }
 }
 
-/// One attempt at one node.
 fn one(shared: &Shared<'_>, mut job: Job, tell: &SyncSender<Report>) -> Result<(), Gone> {
     let plan = shared.plan;
     let node = plan.nodes[job.at].as_str();
-    tell.send(Report::Started(job.at, job.attempt))?;
+    tell.send(Report::Started(job.at))?;
     let ask = Ask { experiments: job.missing.clone(), ..plan.ask.clone() };
     let mut why = None;
     let mut gone = Ok(());
@@ -277,22 +242,13 @@ fn one(shared: &Shared<'_>, mut job: Job, tell: &SyncSender<Report>) -> Result<(
     });
     gone?;
     let is_whole = job.missing.is_empty();
-    let is_final = ended.as_ref().is_err_and(|error| error.is_final);
     // What the node said of an experiment tells more than that its task failed.
-    let why = why.or(ended.err().map(|error| error.why));
+    let why = why.or(ended.err());
     if !is_whole && shared.is_over() {
         return Ok(());
     }
     let why = if is_whole { None } else { why.or(Some("it gave no answer".to_owned())) };
-    if is_whole || is_final || job.attempt > plan.retries {
-        tell.send(Report::Ended { at: job.at, attempts: job.attempt, is_whole, why })?;
-        return Ok(());
-    }
-    tell.send(Report::Again(job.at, why.unwrap_or_default()))?;
-    job.attempt += 1;
-    job.not_before = Instant::now() + plan.retry_after;
-    shared.jobs.lock().unwrap_or_else(PoisonError::into_inner).push_back(job);
-    Ok(())
+    Ok(tell.send(Report::Ended { at: job.at, is_whole, why })?)
 }
 
 fn failed(record: &Received) -> String {

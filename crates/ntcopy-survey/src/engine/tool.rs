@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::budget::Budget;
 use super::lines::{self, Tail};
-use super::{Ask, NodeError, Piece, frame, node};
+use super::{Ask, Piece, frame, node};
 use crate::store::STORE_VARIABLE;
 
 /// The templates that have a name.
@@ -121,18 +121,14 @@ impl Tool {
         ask: &Ask,
         cancelled: &dyn Fn() -> bool,
         each: &mut dyn FnMut(Piece),
-    ) -> Result<(), NodeError> {
-        is_plain("node", node).map_err(|why| NodeError { why, is_final: true })?;
+    ) -> Result<(), String> {
+        is_plain("node", node)?;
         let name = &self.words[0];
         let child = self.command(node, ask).spawn();
-        let child = child.map_err(|error| NodeError {
-            why: format!("{name} cannot be started: {error}"),
-            is_final: true,
-        })?;
-        let failed = |why: String| NodeError { why, is_final: false };
+        let child = child.map_err(|error| format!("{name} cannot be started: {error}"))?;
         let (status, is_done, tail) = self.follow(child, cancelled, each);
         if cancelled() {
-            return Err(failed("cancelled".to_owned()));
+            return Err("cancelled".to_owned());
         }
         match status {
             // However the tool ended: the node said all that it had to say, failures included.
@@ -140,9 +136,9 @@ impl Tool {
             Ok(status) => {
                 let said = tail.text();
                 let said = if said.is_empty() { "it said nothing".to_owned() } else { said };
-                Err(failed(format!("{name} ended before the node was done ({status}): {said}")))
+                Err(format!("{name} ended before the node was done ({status}): {said}"))
             }
-            Err(error) => Err(failed(format!("{name}: {error}"))),
+            Err(error) => Err(format!("{name}: {error}")),
         }
     }
 

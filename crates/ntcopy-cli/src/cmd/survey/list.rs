@@ -1,7 +1,7 @@
 //! `ntcopy survey list` and `ntcopy survey export`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -17,9 +17,6 @@ use crate::cmd::report;
 #[derive(clap::Args)]
 #[command(after_help = "Writes DIR/FLEET/NODE/ID/record.jsonl; what is there already stays.")]
 pub struct ExportArgs {
-    /// Ids of records [default: all]
-    #[arg(value_name = "ID")]
-    ids: Vec<String>,
     /// The folder to write to
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -73,22 +70,22 @@ fn line(one: &Stored) -> String {
 /// Writes records out.
 pub fn export(asked: &StoreArg, args: &ExportArgs) -> anyhow::Result<ExitCode> {
     let store = asked.open_existing()?;
-    let mut listed = store.records(asked.fleet.as_deref())?;
-    let is_there = |id: &&String| listed.iter().any(|one| one.summary.record.0 == **id);
-    if let Some(id) = args.ids.iter().find(|id| !is_there(id)) {
-        anyhow::bail!("the store {} has no record {id}: see ntcopy survey list", store.name());
-    }
-    if !args.ids.is_empty() {
-        listed.retain(|one| args.ids.contains(&one.summary.record.0));
-    }
     let (mut written, mut there) = (0, 0);
-    for one in &listed {
+    for one in &store.records(asked.fleet.as_deref())? {
         let summary = &one.summary;
-        let Some(raw) = store.raw(&summary.record)? else { continue };
         let fleet = safe(one.fleet.as_deref().unwrap_or("none"));
         let node = safe(summary.node.as_deref().unwrap_or(&summary.machine.id.0));
         let folder = args.out.join(fleet).join(node).join(safe(&summary.record.0));
-        if write(&folder, &raw)? { written += 1 } else { there += 1 }
+        let file = folder.join(FILE_NAME);
+        if file.exists() {
+            there += 1;
+        } else if let Some(raw) = store.raw(&summary.record)? {
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("cannot write {}", folder.display()))?;
+            // For others to read, as any record is.
+            report::replace(&file, &raw, 0o644)?;
+            written += 1;
+        }
     }
     println!("{written} written, {there} there already");
     Ok(ExitCode::SUCCESS)
@@ -99,22 +96,6 @@ fn safe(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
     if name.is_empty() || name.starts_with('.') { format!("_{name}") } else { name }
-}
-
-/// Writes a record's file; false if the same one is there.
-fn write(folder: &Path, raw: &[u8]) -> anyhow::Result<bool> {
-    let file = folder.join(FILE_NAME);
-    let context = || format!("cannot write {}", file.display());
-    match fs::read(&file) {
-        Ok(there) if there == raw => return Ok(false),
-        Ok(_) => anyhow::bail!("{} is there, with other bytes", file.display()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error).with_context(context),
-    }
-    fs::create_dir_all(folder).with_context(context)?;
-    // For others to read, as any record is.
-    report::replace(&file, raw, 0o644)?;
-    Ok(true)
 }
 
 #[cfg(test)]

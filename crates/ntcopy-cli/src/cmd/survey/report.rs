@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ntcopy_record::foreign::visible;
-use ntcopy_survey::analysis::{Analysis, analyse};
+use ntcopy_survey::analysis::analyse;
 use ntcopy_survey::page;
 use ntcopy_survey::summary::Summary;
 
@@ -26,9 +25,6 @@ Exit codes: 0 done; 1 failed; 2 usage; 3 not available here, with the reason.";
     after_help = HELP
 )]
 pub struct Args {
-    /// Show only the CPU models with these signatures; machines are still judged among all
-    #[arg(value_name = "SIGNATURE")]
-    models: Vec<String>,
     /// Write one self-contained HTML page
     #[arg(long, value_name = "FILE.html")]
     out: Option<PathBuf>,
@@ -38,9 +34,10 @@ pub struct Args {
 pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     let records = asked.open_existing()?.records(asked.fleet.as_deref())?;
     let summaries: Vec<Summary> = records.into_iter().map(|record| record.summary).collect();
-    let mut analysis = analyse(&summaries);
-    if let Err(why) = select(&mut analysis, &args.models) {
-        eprintln!("ntcopy: not available here: {}", visible(&why));
+    let analysis = analyse(&summaries);
+    if analysis.machines == 0 {
+        let why = "the store holds no record that counts; see `ntcopy survey list`";
+        eprintln!("ntcopy: not available here: {why}");
         return Ok(ExitCode::from(NOT_AVAILABLE));
     }
     if let Some(out) = &args.out {
@@ -51,20 +48,4 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
         print!("{}", page::terminal(&analysis));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Leaves only the models that were asked for.
-fn select(analysis: &mut Analysis, wanted: &[String]) -> Result<(), String> {
-    if analysis.machines == 0 {
-        return Err("the store holds no record that counts; see `ntcopy survey list`".to_owned());
-    }
-    let there: Vec<&str> = analysis.models.iter().map(|view| view.signature.as_str()).collect();
-    if let Some(missing) = wanted.iter().find(|wanted| !there.contains(&wanted.as_str())) {
-        let there = there.join(", ");
-        return Err(format!("no record of a CPU {missing}: there are those of {there}"));
-    }
-    let is_wanted = |signature: &String| wanted.is_empty() || wanted.contains(signature);
-    analysis.models.retain(|view| is_wanted(&view.signature));
-    analysis.unlike.retain(|one| is_wanted(&one.signature));
-    Ok(())
 }

@@ -1,7 +1,6 @@
 //! `ntcopy survey run`.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use ntcopy_bench::run::{self, Stop};
@@ -19,9 +18,8 @@ Examples:
   ntcopy survey run --on kubernetes --image registry/ntcopy:0.2.0 --nodes n1,n2
   ntcopy survey run --with 'my-tool --host {node} -- {ntcopy}' --nodes web7,web8
 
-The site's own tool is called once for each node, and records are stored as they come. Nodes that
-fail are tried again. Run again, it measures what the store lacks. Ctrl-C ends the tools and keeps
-what came. docs/reference/record.md has the templates.
+The site's own tool is called once for each node, and records are stored as they come. Run again, it
+measures what the store lacks. Ctrl-C ends the tools and keeps what came. docs/reference/record.md has the templates.
 
 Exit codes: 0 every node answered; 1 none did; 2 usage; 4 a byte was wrong; 5 some nodes answered,
 others failed.";
@@ -54,13 +52,6 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "32",
           value_parser = clap::value_parser!(u16).range(1..=512))]
     parallel: u16,
-    /// How often a node that failed is tried again
-    #[arg(long, value_name = "N", default_value = "2",
-          value_parser = clap::value_parser!(u32).range(..=100))]
-    retries: u32,
-    /// Seconds before a node that failed is tried again: for tests.
-    #[arg(long, hide = true, default_value = "10")]
-    retry_after: u32,
     /// Answers of the last DAYS days are good enough; with 0 every node is measured
     #[arg(long, value_name = "DAYS", default_value = "7")]
     max_age: u32,
@@ -90,8 +81,6 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
         fleet: asked.fleet(),
         ask: &ask,
         nodes: &nodes,
-        retries: args.retries,
-        retry_after: Duration::from_secs(args.retry_after.into()),
         parallel: args.parallel.into(),
         good_since_unix_ns: (args.max_age > 0)
             .then(|| run::unix_now_ns().saturating_sub(u64::from(args.max_age) * DAY_NS)),
@@ -113,10 +102,8 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
 /// Says in a line on standard error how it goes on.
 fn tell(event: Event<'_>) {
     let line = match event {
-        Event::Started(node, 1) => format!("{node}: measuring"),
-        Event::Started(node, attempt) => format!("{node}: measuring, attempt {attempt}"),
+        Event::Started(node) => format!("{node}: measuring"),
         Event::Stored(node, asked) => format!("{node}: stored {asked}"),
-        Event::Again(node, why) => format!("{node}: {why}; again later"),
         Event::Ended(outcome) => ended(outcome),
     };
     eprintln!("{}", visible(&line));
