@@ -4,8 +4,6 @@
 pub mod all;
 pub mod error;
 mod guests;
-pub mod inputs;
-pub mod kept;
 mod kernels;
 mod modules;
 pub mod mutations;

@@ -3,9 +3,8 @@
 //! mistake fails.
 //!
 //! A kernel with a mistake is kept in the cache's folder mutants/, by the kernel that it was made of
-//! and by its row of the table: only what is new is built. What the test said in it is kept by all
-//! that such a run depends on, and judged anew each time. Kernels of another series go when the
-//! first of this one is made.
+//! and by its row of the table: only what is new is built. Kernels of another series go when
+//! the first of this one is made.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +17,6 @@ use tempfile::TempDir;
 
 use crate::error::{Doing, Error};
 use crate::guests::kernel;
-use crate::kept::{Kept, Said};
 use crate::programs::root;
 use crate::selftests;
 
@@ -132,28 +130,20 @@ impl Mutants<'_> {
             };
             return Ok(fences(&kernel)?.0.lines().any(|line| names(line).is_some()));
         }
-        let append = mistake.append.as_deref().unwrap_or_default();
-        let kept = Kept::of("mutant", &[&kernel], &[&mistake.program, append])?;
-        let fails = |said: &Said| {
-            let is_it = |line: &str| {
-                let mut words = line.strip_prefix("not ok ")?.split(' ');
-                (words.nth(1) == Some(&mistake.test)).then_some(())
-            };
-            said.stdout.lines().any(|line| is_it(line).is_some())
-        };
-        if let Some(said) = kept.read() {
-            return Ok(fails(&said));
-        }
         let said = self.boot(&kernel, mistake)?;
-        if fails(&said) {
-            kept.write(&said)?;
+        let fails = |line: &str| {
+            let mut words = line.strip_prefix("not ok ")?.split(' ');
+            (words.nth(1) == Some(&mistake.test)).then_some(())
+        };
+        if said.lines().any(|line| fails(line).is_some()) {
             return Ok(true);
         }
-        println!("{}{}", said.stdout, said.stderr);
+        println!("{said}");
         Ok(false)
     }
 
-    fn boot(&self, kernel: &Path, mistake: &Mistake) -> Result<Said, Error> {
+    /// What the test said on its outputs.
+    fn boot(&self, kernel: &Path, mistake: &Mistake) -> Result<String, Error> {
         let program = self.work.path().join(&mistake.program);
         if !program.exists() {
             selftests::build(self.work.path(), &[&mistake.program])?;
@@ -167,10 +157,9 @@ impl Mutants<'_> {
         let outcome = match boot.run() {
             Ok(outcome) => outcome,
             Err(ntcopy_kernel::Error::Interrupted(_)) => return Err(Error::Interrupted),
-            Err(error) => return Ok(Said { stdout: String::new(), stderr: error.to_string() }),
+            Err(error) => return Ok(error.to_string()),
         };
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Ok(Said { stdout: text(&outcome.stdout), stderr: text(&outcome.stderr) })
+        Ok([&outcome.stdout[..], &outcome.stderr].map(String::from_utf8_lossy).concat())
     }
 
     /// The kernel with this mistake, built if it is not kept.

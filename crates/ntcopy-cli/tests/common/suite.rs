@@ -1,10 +1,9 @@
 //! The suite of `kernel/selftests`: built, run in a booted kernel, its TAP judged.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
-use xtask::kept::{Kept, Said};
 use xtask::selftests;
 
 use super::text;
@@ -121,25 +120,6 @@ fn run(folder: &Path, programs: &[&str], kernel: &Kernel, module: Option<&Path>)
         .expect("the program that this package builds can be run")
 }
 
-/// The place of what a run says: by the kernel, the module, what the programs are built of, and how
-/// they are run.
-fn kept(programs: &[&str], kernel: &Kernel, module: Option<&Path>) -> Kept {
-    let built = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
-        .args(["kernel", "build"])
-        .args(kernel.arguments)
-        .output()
-        .expect("the program that this package builds can be run");
-    assert!(built.status.success(), "{}", text(&built.stderr));
-    let image = PathBuf::from(text(&built.stdout).trim());
-    let folder_of_image = image.parent().and_then(Path::file_name).unwrap_or_default();
-    let files: Vec<&Path> = [image.as_path()].into_iter().chain(module).collect();
-    let (big, arguments) = (kernel.big_mib.to_string(), kernel.arguments.join(" "));
-    let programs = programs.join(" ");
-    // The folder's name has the version of the package whose modules are there, too.
-    let words = [RUN_ALL, &programs, &big, &arguments, &folder_of_image.to_string_lossy()];
-    Kept::of("suite", &files, &words).expect("the key of what is kept")
-}
-
 fn section<'a>(output: &'a str, program: &str) -> Vec<&'a str> {
     let begin = format!("# program {program}");
     let lines = output.lines().skip_while(|line| *line != begin).skip(1);
@@ -171,27 +151,16 @@ fn of_sockets() -> Vec<(&'static str, Option<usize>)> {
 
 fn check(kernel: &Kernel, module: Option<&Path>, programs: &[(&str, Option<usize>)]) {
     let names: Vec<&str> = programs.iter().map(|(name, _)| *name).collect();
-    let kept = kept(&names, kernel, module);
-    let (said, old) = match kept.read() {
-        Some(said) => (said, true),
-        None => {
-            let folder = tempfile::tempdir().expect("a folder for the suite");
-            selftests::build(folder.path(), &names).expect("the suite can be built");
-            let output = run(folder.path(), &names, kernel, module);
-            let said = Said { stdout: text(&output.stdout), stderr: text(&output.stderr) };
-            let status = output.status;
-            assert!(status.success(), "{status:?}\n{}\n{}", said.stdout, said.stderr);
-            (said, false)
-        }
-    };
+    let folder = tempfile::tempdir().expect("a folder for the suite");
+    selftests::build(folder.path(), &names).expect("the suite can be built");
+    let output = run(folder.path(), &names, kernel, module);
+    let (said, errors) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{:?}\n{said}\n{errors}", output.status);
     let mut faults = String::new();
     for (name, tests) in programs {
-        let report = Report::read(&section(&said.stdout, name));
+        let report = Report::read(&section(&said, name));
         println!("{name}: {} passed, {} skipped", report.passed, report.skipped.len());
         faults += &report.faults(name, *tests, kernel);
     }
-    assert!(faults.is_empty(), "{faults}\n{}\n{}", said.stdout, said.stderr);
-    if !old {
-        kept.write(&said).expect("the cache has room");
-    }
+    assert!(faults.is_empty(), "{faults}\n{said}\n{errors}");
 }
