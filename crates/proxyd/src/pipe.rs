@@ -84,7 +84,7 @@ impl Pool {
             tracing::warn!(
                 open = self.open,
                 "this user's pipes have used up fs.pipe-user-pages-soft: bodies are copied where \
-                 none is free; raise it, or lower limits.pipe_bytes or limits.pipes"
+                 none is free; raise it, or lower --pipe-size or --pipes"
             );
         }
     }

@@ -8,7 +8,6 @@ use clap::builder::RangedU64ValueParser;
 use httpd::Options;
 use httpd::options::{seconds, size};
 
-use crate::request::Reader;
 use crate::send::ModeSetting;
 
 /// An object store daemon: HTTP/1.1 on unix sockets and TCP
@@ -31,9 +30,6 @@ pub struct Config {
     /// How bodies are sent
     #[arg(long, default_value = "auto")]
     pub mode: ModeSetting,
-    /// Who reads bodies next, where a request doesn't say
-    #[arg(long, default_value = "unknown")]
-    pub reader: Reader,
     /// Largest object: a number of bytes, or one with KiB, MiB or GiB
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = size)]
     pub object_max: u64,

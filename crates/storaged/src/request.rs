@@ -36,7 +36,7 @@ impl Method {
 }
 
 /// Who reads the body of a response next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
     /// It isn't known.
     Unknown,

@@ -306,17 +306,14 @@ impl<'a> Sending<'a> {
         conn: &'a mut Conn,
         set: &mut Set,
         answer: Answer,
-        said: Reader,
+        reader: Reader,
         name: Option<(Method, String)>,
         started: Instant,
     ) -> Sending<'a> {
         let config = &worker.shared.config;
         let body_bytes = answer.body.as_ref().map_or(0, |body| body.range.end - body.range.start);
-        let facts = Facts {
-            bytes: body_bytes,
-            reader: if said == Reader::Unknown { config.reader } else { said },
-            hints: worker.shared.hints != Support::None,
-        };
+        let facts =
+            Facts { bytes: body_bytes, reader, hints: worker.shared.hints != Support::None };
         let mode = choose(config.mode, &facts);
         let outgoing = Outgoing::new(answer.head, answer.body, mode, conn.stream.as_fd(), set);
         let (status, in_head) = (answer.status, answer.in_head as u64);
