@@ -7,7 +7,7 @@ use crate::params::cell_words;
 use crate::record::{Cell, ExperimentKind, Record};
 use crate::stats::footprint::LevelFigures;
 use crate::stats::peers::{AgainstBest, against_best, geomean};
-use crate::stats::{self, IDLE, METRICS, Versus, WALKS, is_short, versus};
+use crate::stats::{self, IDLE, METRICS, Versus, is_short, versus};
 
 /// Plain sends of a kernel with the patches, where those of one without them are the baseline.
 const PATCHED: &str = "patched";
@@ -102,17 +102,14 @@ fn others(record: &Record, mode: &str) -> Vec<String> {
     others
 }
 
-/// A mode against another in every cell that has both. A hot set is judged where the traffic is the
-/// same in every mode, if that was measured.
+/// A mode against another in every cell that has both.
 fn cells<'a>(
     record: &'a Record,
     (mode, other): (&str, &str),
     metric: &str,
 ) -> Vec<(&'a Cell, Versus)> {
-    let is_open = |cell: &Cell| crate::record::word(&cell.params, "form") == Some("open");
-    let wants_open = metric == WALKS && record.cells.iter().any(is_open);
-    let cells = record.cells.iter().filter(|cell| !wants_open || is_open(cell));
-    cells.filter_map(|cell| Some((cell, versus(record, cell.cell, mode, other, metric)?))).collect()
+    let of_cell = |cell: &'a Cell| Some((cell, versus(record, cell.cell, mode, other, metric)?));
+    record.cells.iter().filter_map(of_cell).collect()
 }
 
 /// Why a mode is compared by nothing.

@@ -105,10 +105,6 @@ fn is_fork(cell: &Cell) -> bool {
     word(&cell.params, "form") == Some("fork")
 }
 
-fn has_hot_set(cell: &Cell) -> bool {
-    number(&cell.params, "hot_set_bytes").is_some()
-}
-
 /// A metric relative to the baseline, with its verdict.
 fn compared(metric: &'static str) -> [Column; 2] {
     [column("ratio", "", What::Ratio(metric)), column("verdict", "", What::Verdict(metric))]
@@ -211,7 +207,6 @@ fn http(_: &Record) -> Vec<View> {
             columns: waits(&TAIL),
             curves: vec![Curve::ByPercentile(PERCENTILES)],
         },
-        View { is_of: has_hot_set, note: HOT_SET, columns: hot_set_columns(), curves: vec![] },
     ]
 }
 

@@ -183,16 +183,6 @@ pub struct Defaults {
     pub closed: Closed,
     /// The defaults of the form that asks on a schedule.
     pub open: Open,
-    /// The defaults of the victim beside the backend.
-    pub hot_set: HotSet,
-}
-
-/// The defaults of the victim beside the backend.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HotSet {
-    /// How long it is from one walk's beginning to the next one's, in microseconds.
-    pub every_us: u64,
 }
 
 reads_defaults!("http");
@@ -254,10 +244,6 @@ pub struct Settings {
     /// What each of HAProxy's pipes holds [default: HAProxy's own, 64 KiB]
     #[arg(long = "haproxy-pipe", value_name = "SIZE", value_parser = size)]
     pub haproxy_pipe_bytes: Option<u64>,
-    /// Hot set of another program on the backend's CPU; without --cpus the backend is kept on the
-    /// last CPU [default: none]
-    #[arg(long = "hot-set", value_name = "SIZE", value_parser = size)]
-    pub hot_set_bytes: Option<u64>,
     /// How often proxies and backends are started anew in each cell [default: for each pair; with
     /// --quick once]
     #[arg(long, hide = true, value_name = "N", conflicts_with = "against")]

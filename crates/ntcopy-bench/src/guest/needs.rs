@@ -57,12 +57,11 @@ impl Bootable for Plan {
 impl Bootable for HttpPlan {
     fn needs(&self) -> Needs {
         let forms = self.cells.iter().map(|cell| self.times(cell.form));
-        let width = usize::try_from(self.width(self.ways.len())).unwrap_or(usize::MAX);
         Needs {
             samples: self.samples(),
             memory_bytes: self.memory_bytes(),
             sysctls: self.sysctls(),
-            longest: Some(of_load(forms, self.pairs, width)),
+            longest: Some(of_load(forms, self.pairs, self.ways.len())),
         }
     }
 }

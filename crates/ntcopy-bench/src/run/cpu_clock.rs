@@ -31,13 +31,6 @@ impl CpuClock {
     }
 }
 
-/// Nanoseconds of CPU time that the calling thread has had.
-#[must_use]
-pub fn of_this_thread_ns() -> u64 {
-    // This clock is there for every thread.
-    read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
-}
-
 /// Nanoseconds, or the system's error. By the C library: rustix wants a vDSO for clocks, and a
 /// user-mode kernel has none.
 fn read(clock: libc::clockid_t) -> Result<u64, i32> {

@@ -217,28 +217,6 @@ fn stacks_are_compared_with_the_first_and_with_themselves() {
 }
 
 #[test]
-fn a_hot_set_is_judged_where_the_traffic_is_the_same() {
-    let mut record = http::sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
-    assert!(!sentences(&record).join("\n").contains("other programs"));
-    for sample in &mut record.samples {
-        // Without a pause more traffic goes by, and the hot set is colder.
-        let ns = match (sample.cell, sample.mode == "copy") {
-            (0, _) => 9000,
-            (_, true) => 3000,
-            (_, false) => 2000,
-        };
-        sample.series.insert("walk_ns".into(), vec![ns]);
-    }
-    let said = sentences(&record).join("\n");
-    assert!(said.contains("other programs' speed: win, 1.50x, interval 1.50-1.50"), "{said}");
-    // With nothing on a schedule, what there is.
-    record.cells.pop();
-    record.samples.retain(|sample| sample.cell == 0);
-    let said = sentences(&record).join("\n");
-    assert!(said.contains("other programs' speed: equal, 1.00x"), "{said}");
-}
-
-#[test]
 fn requests_that_were_given_up_are_told() {
     let mut record = http::sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
     record.samples.last_mut().unwrap().series.insert("unanswered".into(), vec![3]);

@@ -12,7 +12,7 @@ use super::{HttpMode, Rate, Scheme, Settings, Transport, Way, defaults};
 pub use crate::experiment::{LoadForm as HttpForm, Times};
 use crate::plan::error::{check_connections, check_pairs, check_sizes};
 use crate::plan::{Cpus, PlanError, Sysctl, or};
-pub use places::{HotSetPlan, Places};
+pub use places::Places;
 
 /// More would measure the descriptor tables of three processes.
 const MOST_CONNECTIONS: u32 = 4096;
@@ -75,8 +75,6 @@ pub struct HttpPlan {
     pub rate: Rate,
     /// Where the processes run.
     pub places: Places,
-    /// The victim beside the backend, if there is one.
-    pub hot_set: Option<HotSetPlan>,
     /// The backend's send buffers, if they are not the system's.
     pub sndbuf_bytes: Option<u64>,
     /// One of the buffers that nginx reads files and bodies into, if it is not nginx's own choice.
@@ -97,13 +95,7 @@ impl HttpPlan {
     /// Timed runs, if all goes well.
     #[must_use]
     pub fn samples(&self) -> u64 {
-        self.cells.len() as u64 * u64::from(self.pairs) * self.width(self.ways.len())
-    }
-
-    /// Samples of one group with `ways` ways: one each, and one of a victim left alone.
-    #[must_use]
-    pub fn width(&self, ways: usize) -> u64 {
-        ways as u64 + u64::from(self.hot_set.is_some())
+        self.cells.len() as u64 * u64::from(self.pairs) * self.ways.len() as u64
     }
 
     /// Connections of the cell that has the most.
@@ -177,10 +169,6 @@ impl HttpPlan {
                 put(name, cpu.into());
             }
         }
-        if let Some(hot_set) = self.hot_set {
-            put("hot_set_bytes", hot_set.bytes.into());
-            put("hot_set_every_us", (hot_set.every.as_micros() as u64).into());
-        }
         if let Some(bytes) = self.sndbuf_bytes {
             put("sndbuf_bytes", bytes.into());
         }
@@ -213,8 +201,7 @@ impl HttpPlan {
     pub fn memory_bytes(&self) -> u64 {
         let data = self.cells.iter().map(|cell| 2 * self.data_bytes(cell)).max().unwrap_or(0);
         let ways = self.ways.len() as u64 * WAY_BYTES;
-        let hot_set = self.hot_set.map_or(0, |hot_set| hot_set.bytes);
-        data + 2 * self.in_buffers_bytes() + self.nginx_bytes() + PROGRAMS_BYTES + ways + hot_set
+        data + 2 * self.in_buffers_bytes() + self.nginx_bytes() + PROGRAMS_BYTES + ways
     }
 
     /// What nginx's buffers take at most, as backend and as proxy.
@@ -263,7 +250,6 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     let scheme = settings.scheme.unwrap_or(defaults.scheme);
     let transport = settings.transport.unwrap_or(defaults.transport);
     let rate = settings.rate.unwrap_or(Rate::OfBaseline(open.rate_percent * 100));
-    let places = places::places(settings, cpus)?;
     Ok(HttpPlan {
         cells: cells(settings, rate)?,
         ways: ways(settings, scheme, transport)?,
@@ -273,8 +259,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         congestion: settings.congestion.as_deref().map(congestion).transpose()?,
         workers,
         rate,
-        places,
-        hot_set: places::hot_set(settings, places)?,
+        places: places::places(settings, cpus)?,
         sndbuf_bytes: settings.sndbuf_bytes,
         nginx_buffer_bytes: settings.nginx_buffer_bytes,
         without_splice: settings.without_splice,

@@ -21,7 +21,6 @@ mod stack;
 mod theirs;
 #[cfg(feature = "tls")]
 mod tls;
-mod victim;
 mod wire;
 
 pub use crate::run::cpu_clock::CpuClock;
@@ -41,4 +40,3 @@ pub use scratch::Scratch;
 pub use setup::{Certificate, Setup};
 pub use stack::{CpuNs, Running, unavailable};
 pub(crate) use theirs::nginx_settings;
-pub use victim::{Victim, Walking};

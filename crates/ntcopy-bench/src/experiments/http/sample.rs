@@ -8,7 +8,7 @@ use std::path::Path;
 use ntcopy_record::{ExperimentKind, Machine};
 
 use super::plan::{HttpCell, HttpForm, HttpPlan};
-use super::run::{self, Certificate, Client, Data, Events, Links, Running, Scratch, Setup, Victim};
+use super::run::{self, Certificate, Client, Data, Events, Links, Running, Scratch, Setup};
 use super::{Scheme, Stack, Way};
 use crate::run::{Failure, Stop};
 use crate::sample::driver::{Available, Experiment, Halt, Options, Recording, index};
@@ -39,8 +39,6 @@ struct Bench<'a> {
     open_files: u64,
     /// Devices between proxies and backends, where they are that.
     links: Option<Links>,
-    /// Walks through its hot set on the backends' CPU, if that is asked.
-    victim: Option<Victim>,
     /// Hardware counters: opened before any daemon, they are of all of them.
     events: Events,
     /// Requests per 1000 s that the baseline was answered in the last closed cell.
@@ -69,7 +67,6 @@ impl Experiment for HttpPlan {
         let (ways, missing) = available(self).map_err(start)?;
         run::place_client(self).map_err(start)?;
         let links = Links::make(self, &ways).map_err(start)?;
-        let victim = self.hot_set.as_ref().map(Victim::new).transpose().map_err(start)?;
         let machine = in_this_namespace(machine);
         let mut recording = Recording::begin(self, machine, options, stop, progress)?;
         for (mode, why) in missing {
@@ -82,7 +79,6 @@ impl Experiment for HttpPlan {
             stop,
             open_files,
             links,
-            victim,
             events: Events::open(),
             baseline_rate: None,
         };
@@ -101,7 +97,7 @@ impl Experiment for HttpPlan {
 
 impl HttpPlan {
     fn samples_of_a_cell(&self, ways: &[Way]) -> u64 {
-        u64::from(self.pairs) * self.width(ways.len())
+        u64::from(self.pairs) * ways.len() as u64
     }
 }
 

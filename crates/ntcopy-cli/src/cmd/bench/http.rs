@@ -20,7 +20,6 @@ Examples:
   ntcopy bench http --kernel um --stack haproxy+storaged          HAProxy before a hinted backend
   ntcopy bench http --scheme tls --object 64KiB,1MiB --connections 64
   ntcopy bench http --kernel um --transport veth         the hint beside tx-nocache-copy
-  ntcopy bench http --kernel um --hot-set 512KiB         what the backend leaves of the cache
 
 A client asks a proxy, which asks a backend. Each cell is measured twice. Without a pause, every \
 connection asks again as soon as it is answered: how much goes through, and what CPU time it costs \
@@ -38,10 +37,6 @@ devices. Client and proxy are then in one network namespace and the backend in a
 pair of devices for each mode. Namespaces and devices have no names and end with the program; the \
 namespace it was started in is not touched. This takes root, or a system that lets users make \
 namespaces.
-
---hot-set starts another program on the backend's CPU, which reads a hot set of that size every \
-2 ms, line after line in random order, and times itself; idle is that time without requests. A \
-booted kernel is put on one CPU of the host then, so that both share its caches.
 
 With --against connections ask without a pause, because a rate would be another one in each boot.
 
@@ -101,12 +96,8 @@ pub fn run(common: &Common, args: &HttpArgs) -> anyhow::Result<ExitCode> {
     let launch = Launch {
         common,
         experiment: ExperimentKind::Http,
-        kernel_cpus: match args.settings.hot_set_bytes {
-            // The host might give the kernel's copies and the other program two CPUs otherwise.
-            Some(_) => KernelCpus::OnePinned,
-            // Its processes take turns, and what one of them costs then shows.
-            None => KernelCpus::Free(1),
-        },
+        // Its processes take turns, and what one of them costs then shows.
+        kernel_cpus: KernelCpus::Free(1),
         worker_args: Vec::new(),
         against: args.against.boots(
             common,

@@ -132,7 +132,6 @@ fn what_cannot_be_is_refused_with_what_to_change() {
         (with(&|s| s.workers = Some(0)), "--workers 0"),
         (with(&|s| s.cpus = vec![0, 1]), "client, proxy and backend"),
         (with(&|s| s.cpus = vec![9]), "--cpus 9"),
-        (with(&|s| s.hot_set_bytes = Some(100)), "at least two cache lines"),
         (
             with(&|s| (s.stacks, s.scheme) = (vec![HaproxyNginx], Some(Scheme::Ktls))),
             "haproxy+nginx",
@@ -166,24 +165,6 @@ fn a_congestion_control_is_a_name_and_in_the_params_if_it_was_asked_for() {
         let error = super::plan(&asked(name), &cpus()).unwrap_err().to_string();
         assert!(error.starts_with("--congestion"), "{error}");
     }
-}
-
-#[test]
-fn a_backend_beside_a_hot_set_stays_on_one_cpu() {
-    let settings = Settings { hot_set_bytes: Some(1000), modes: vec![Nt], ..Settings::default() };
-    let plan = made(&settings);
-    let hot_set = plan.hot_set.unwrap();
-    assert_eq!((hot_set.bytes, hot_set.cpu, plan.places.backend), (960, 1, Some(1)));
-    let params = plan.params(&plan.cells[0], None);
-    assert_eq!((&params["hot_set_bytes"], &params["backend_cpu"]), (&960.into(), &1.into()));
-    assert!(!params.contains_key("client_cpu") && params.contains_key("hot_set_every_us"));
-    // A sample more in each group: no client asks.
-    let samples = plan.cells.len() as u64 * u64::from(plan.pairs) * 3;
-    assert_eq!(plan.samples(), samples);
-    let placed = made(&Settings { cpus: vec![1, 1, 0], ..settings });
-    assert_eq!(placed.hot_set.map(|hot_set| hot_set.cpu), Some(0));
-    let without = made(&Settings::default());
-    assert_eq!((without.hot_set, without.places), (None, Places::default()));
 }
 
 #[test]

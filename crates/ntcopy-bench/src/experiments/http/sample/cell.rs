@@ -7,12 +7,9 @@ use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Sample};
 
 use super::{Bench, Lane, Served};
-use crate::experiment::Mode;
 use crate::experiments::http::Way;
 use crate::experiments::http::plan::{HttpCell, HttpForm};
-use crate::experiments::http::run::{
-    BodyReader, Client, Meter, Running, Schedule, Walking, Window,
-};
+use crate::experiments::http::run::{BodyReader, Client, Meter, Running, Schedule, Window};
 use crate::run::Failure;
 use crate::sample::driver::{At, Halt, Lanes, Recording};
 
@@ -49,11 +46,9 @@ impl<'a> WayLanes<'a> {
     /// what the baseline was answered, requests per 1000 s.
     pub fn measure(mut self, recording: &mut Recording<'_>) -> Result<Option<u64>, Halt> {
         let plan = self.bench.plan;
-        let width = plan.width(self.served.ways.len());
         let before = self.before();
         let what = self.what();
-        // Behind the last way: a victim with no daemon at work beside it.
-        let order: Vec<usize> = (0..width as usize).collect();
+        let order: Vec<usize> = (0..self.served.ways.len()).collect();
         let cell = (self.number, plan.pairs);
         recording.share_among(plan.cells.len().saturating_sub(self.number as usize));
         recording.groups(&mut self, &order, cell, (&what, before))?;
@@ -64,11 +59,6 @@ impl<'a> WayLanes<'a> {
     /// Samples of the cells before this one.
     fn before(&self) -> u64 {
         u64::from(self.number) * self.bench.plan.samples_of_a_cell(self.served.ways)
-    }
-
-    /// Whether an index is that of the victim left alone.
-    fn is_idle(&self, index: usize) -> bool {
-        index == self.served.ways.len()
     }
 
     fn lane(&self, index: usize) -> Option<usize> {
@@ -90,7 +80,7 @@ impl<'a> WayLanes<'a> {
             // What is not there need not go.
             let _ = std::fs::remove_dir_all(folder(number));
         }
-        for number in order.iter().copied().filter(|number| *number < served.ways.len()) {
+        for number in order.iter().copied() {
             let way = served.ways[number];
             if !self.alive.contains(&way) {
                 continue;
@@ -144,18 +134,9 @@ impl<'a> WayLanes<'a> {
     }
 
     /// What the clients ask in one sample, and what comes of it.
-    fn load(
-        &self,
-        client: &mut Client,
-        running: &Running,
-        pair: u32,
-        walking: Option<&Walking<'_>>,
-    ) -> Result<Window, Failure> {
+    fn load(&self, client: &mut Client, running: &Running, pair: u32) -> Result<Window, Failure> {
         let times = self.bench.plan.times(self.cell.form);
-        let cpu = || {
-            let cpu = running.cpu();
-            cpu.map(|cpu| walking.map_or(cpu, |walking| walking.read(cpu)))
-        };
+        let cpu = || running.cpu();
         let meter = Meter::new(&cpu).counting(&self.bench.events);
         let Some(offered) = self.offered else {
             return client.closed(times.warm_up, times.sample, meter);
@@ -166,16 +147,6 @@ impl<'a> WayLanes<'a> {
         client.open(&schedule, meter)
     }
 
-    /// One sample of a victim that is left alone.
-    fn idle(&self, at: At) -> Result<Sample, Failure> {
-        let nobody = || Failure::Answer("there is no victim".to_owned());
-        let victim = self.bench.victim.as_ref().ok_or_else(nobody)?;
-        let times = self.bench.plan.times(self.cell.form);
-        let (elapsed_ns, walks) = victim.alone(times.warm_up, times.sample, self.bench.stop)?;
-        let series = walked(walks).into_iter().collect();
-        Ok(Sample { series, ..at.sample(Mode::Idle, 0, elapsed_ns) })
-    }
-
     /// One sample of a way: the load, the kernel's counters held against the mode, one object
     /// compared.
     fn requests(&mut self, lane: &mut Lane, at: At) -> Result<Sample, Failure> {
@@ -184,12 +155,7 @@ impl<'a> WayLanes<'a> {
         let gone = || Failure::Answer("the client is gone".to_owned());
         let client = client.as_mut().ok_or_else(gone)?;
         let proof = running.begin_proof()?;
-        let (window, walks) = match &bench.victim {
-            None => (self.load(client, running, at.pair, None)?, Vec::new()),
-            Some(victim) => {
-                victim.beside(|walking| self.load(client, running, at.pair, Some(walking)))?
-            }
-        };
+        let window = self.load(client, running, at.pair)?;
         let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
         // What was given up cannot be held against the counters.
         let mut counters = if is_whole {
@@ -197,7 +163,7 @@ impl<'a> WayLanes<'a> {
         } else {
             BTreeMap::new()
         };
-        let series = series(&window, !counters.is_empty(), walks);
+        let series = series(&window, !counters.is_empty());
         // Those of what was clocked, given up or not.
         counters.extend(window.events.clone());
         client.check(1, BodyReader::comparing(false))?;
@@ -229,18 +195,19 @@ impl Lanes for WayLanes<'_> {
         if !plan.starts_at(pair) {
             return Ok(());
         }
-        let done = self.before() + u64::from(pair) * plan.width(self.served.ways.len());
+        let done = self.before() + u64::from(pair) * self.served.ways.len() as u64;
         recording.at(&format!("{}: starting, checking every byte", self.what()), done);
         self.start((pair, order), recording)
     }
 
     fn is_alive(&self, index: usize) -> bool {
         let is_alive = |lane: usize| self.alive.contains(&self.lanes[lane].way);
-        self.is_idle(index) || self.lane(index).is_some_and(is_alive)
+        self.lane(index).is_some_and(is_alive)
     }
 
     fn sample(&mut self, index: usize, at: At) -> Result<Sample, Failure> {
-        let Some(lane) = self.lane(index) else { return self.idle(at) };
+        let gone = || Failure::Answer("its daemons are gone".to_owned());
+        let lane = self.lane(index).ok_or_else(gone)?;
         // Apart for a moment: the sample adds to the baseline's rates.
         let mut lanes = std::mem::take(&mut self.lanes);
         let sample = self.requests(&mut lanes[lane], at);
@@ -276,11 +243,6 @@ fn prepare(bench: &Bench<'_>, cell: &HttpCell, lane: &mut Lane) -> Result<(), Fa
     Ok(())
 }
 
-/// The victim's walks, if any lay in the window.
-fn walked(walks: Vec<u64>) -> Option<(String, Vec<u64>)> {
-    (!walks.is_empty()).then(|| ("walk_ns".to_owned(), walks))
-}
-
 /// CPU time of each process while the clock ran.
 fn phases(window: &Window) -> BTreeMap<String, u64> {
     let cpu = window.cpu;
@@ -289,9 +251,8 @@ fn phases(window: &Window) -> BTreeMap<String, u64> {
         .into()
 }
 
-fn series(window: &Window, is_counted: bool, walks: Vec<u64>) -> BTreeMap<String, Vec<u64>> {
+fn series(window: &Window, is_counted: bool) -> BTreeMap<String, Vec<u64>> {
     let mut series = BTreeMap::from([("answered".to_owned(), vec![window.answered])]);
-    series.extend(walked(walks));
     if is_counted {
         series.insert("counted_bytes".to_owned(), vec![window.all_bytes]);
     }
