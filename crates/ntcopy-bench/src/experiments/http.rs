@@ -42,8 +42,8 @@ impl Stack {
         match self {
             Stack::StoragedProxyd | Stack::HaproxyStoraged => HttpMode::ALL,
             Stack::HaproxyNginx | Stack::NginxNginx => {
-                use HttpMode::{Adaptive, Copy, Nocache, Nt, Sendfile};
-                &[Copy, Nt, Adaptive, Sendfile, Nocache]
+                use HttpMode::{Adaptive, Copy, Nt, Sendfile};
+                &[Copy, Nt, Adaptive, Sendfile]
             }
         }
     }
@@ -79,8 +79,6 @@ pub enum HttpMode {
     Vmsplice,
     /// The backend chooses for each response.
     Auto,
-    /// Plain sends through devices with the feature tx-nocache-copy: the kernel's own alternative.
-    Nocache,
 }
 
 words!(
@@ -90,8 +88,7 @@ words!(
     Adaptive = "adaptive",
     Sendfile = "sendfile",
     Vmsplice = "vmsplice",
-    Auto = "auto",
-    Nocache = "nocache"
+    Auto = "auto"
 );
 
 impl HttpMode {
@@ -117,11 +114,9 @@ pub enum Transport {
     Unix,
     /// TCP over the loopback.
     Tcp,
-    /// TCP through a pair of devices, with the backend in a network namespace of its own.
-    Veth,
 }
 
-words!(Transport, Unix = "unix", Tcp = "tcp", Veth = "veth");
+words!(Transport, Unix = "unix", Tcp = "tcp");
 
 /// What is between client and proxy, over TCP of the loopback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -159,10 +154,6 @@ pub struct Defaults {
     pub baseline: HttpMode,
     /// Modes that are measured when none are asked for.
     pub modes: Vec<HttpMode>,
-    /// The same where devices are between proxy and backend.
-    pub veth_modes: Vec<HttpMode>,
-    /// The devices' largest packet in bytes.
-    pub mtu_bytes: u32,
     /// Stacks that are measured when none are asked for.
     pub stacks: Vec<Stack>,
     /// Between proxy and backend.
@@ -194,15 +185,13 @@ pub struct Settings {
     /// storaged+proxyd]
     #[arg(long = "stack", value_name = "LIST", value_delimiter = ',')]
     pub stacks: Vec<Stack>,
-    /// Modes to compare with the baseline [default: nt,adaptive,sendfile; with --transport veth
-    /// nt,adaptive,nocache]
+    /// Modes to compare with the baseline [default: nt,adaptive,sendfile]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<HttpMode>,
     /// Mode of the first stack that all are compared with, and whose rate counts [default: copy]
     #[arg(long, value_name = "MODE", conflicts_with = "against")]
     pub baseline: Option<HttpMode>,
-    /// Between proxy and backend: unix; tcp, over the loopback; veth, TCP through a pair of devices
-    /// between two network namespaces [default: unix]
+    /// Between proxy and backend: unix; tcp, over the loopback [default: unix]
     #[arg(long, value_name = "HOW")]
     pub transport: Option<Transport>,
     /// Between client and proxy: plain, tls, ktls [default: plain]

@@ -73,12 +73,6 @@ impl Namespaces {
         Ok(Namespaces { client, server })
     }
 
-    /// [`set_congestion`] in both.
-    pub fn set_congestion(&self, name: &str) -> Result<(), Failure> {
-        set_congestion(name)?;
-        self.at_server(|| set_congestion(name))?
-    }
-
     /// Joins them by a pair of devices with addresses; `number` tells pairs apart.
     pub fn join(&self, number: u8, mtu_bytes: u32, wants_ipv6: bool) -> Result<(), Failure> {
         let name = device(number);

@@ -25,7 +25,6 @@ const WAY_BYTES: u64 = 32 << 20;
 pub const OUTPUT_BUFFERS: u64 = 2;
 /// Those for a body that it passes on: half its default, since they are larger.
 pub const PROXY_BUFFERS: u64 = 4;
-const WITH_VETH: &str = "say --transport veth too";
 /// TCP_CA_NAME_MAX, without the byte that ends it.
 const LONGEST_CONGESTION_NAME: usize = 15;
 
@@ -64,8 +63,6 @@ pub struct HttpPlan {
     pub ways: Vec<Way>,
     /// Between proxy and backend.
     pub transport: Transport,
-    /// Largest packet in bytes of the devices there, if they are that.
-    pub mtu_bytes: u32,
     /// Between client and proxy.
     pub scheme: Scheme,
     /// TCP's congestion control, if it is not the system's.
@@ -143,9 +140,6 @@ impl HttpPlan {
         put("connections", cell.connections.into());
         put("asked_bytes", cell.asked_bytes().into());
         put("transport", self.transport.as_str().into());
-        if self.transport == Transport::Veth {
-            put("mtu_bytes", self.mtu_bytes.into());
-        }
         put("scheme", self.scheme.as_str().into());
         if let Some(name) = &self.congestion {
             put("congestion", name.as_str().into());
@@ -248,13 +242,11 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         return Err(PlanError::zero("nginx-buffer"));
     }
     let scheme = settings.scheme.unwrap_or(defaults.scheme);
-    let transport = settings.transport.unwrap_or(defaults.transport);
     let rate = settings.rate.unwrap_or(Rate::OfBaseline(open.rate_percent * 100));
     Ok(HttpPlan {
         cells: cells(settings, rate)?,
-        ways: ways(settings, scheme, transport)?,
-        transport,
-        mtu_bytes: defaults.mtu_bytes,
+        ways: ways(settings, scheme)?,
+        transport: settings.transport.unwrap_or(defaults.transport),
         scheme,
         congestion: settings.congestion.as_deref().map(congestion).transpose()?,
         workers,
@@ -288,19 +280,14 @@ fn congestion(name: &str) -> Result<String, PlanError> {
 }
 
 /// Every stack in every mode that it has, the first stack's baseline first.
-fn ways(settings: &Settings, scheme: Scheme, transport: Transport) -> Result<Vec<Way>, PlanError> {
+fn ways(settings: &Settings, scheme: Scheme) -> Result<Vec<Way>, PlanError> {
     let stacks = or(&settings.stacks, &defaults().stacks);
     if let Some(stack) = stacks.iter().copied().find(|stack| !stack.speaks(scheme)) {
         let what = format!("{stack} does not speak it; storaged+proxyd does");
         return Err(format!("--scheme {scheme}: {what}").into());
     }
-    let has_devices = transport == Transport::Veth;
-    let usual = if has_devices { &defaults().veth_modes } else { &defaults().modes };
-    let asked = or(&settings.modes, usual);
+    let asked = or(&settings.modes, &defaults().modes);
     let baseline = settings.baseline.unwrap_or(defaults().baseline);
-    if (baseline == HttpMode::Nocache || asked.contains(&HttpMode::Nocache)) && !has_devices {
-        return Err(PlanError::no_device(WITH_VETH));
-    }
     let has = |mode: &HttpMode| stacks.iter().any(|stack| stack.modes().contains(mode));
     if let Some(mode) = asked.iter().copied().find(|mode| !has(mode)) {
         let what = "none of the stacks asked for sends like that; storaged+proxyd does";

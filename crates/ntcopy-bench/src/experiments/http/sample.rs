@@ -8,7 +8,7 @@ use std::path::Path;
 use ntcopy_record::{ExperimentKind, Machine};
 
 use super::plan::{HttpCell, HttpForm, HttpPlan};
-use super::run::{self, Certificate, Client, Data, Events, Links, Running, Scratch, Setup};
+use super::run::{self, Certificate, Client, Data, Events, Running, Scratch, Setup};
 use super::{Scheme, Stack, Way};
 use crate::run::{Failure, Stop};
 use crate::sample::driver::{Available, Experiment, Halt, Options, Recording, index};
@@ -18,7 +18,7 @@ use crate::sample::{MeasureError, Outcome, Progress, in_this_namespace};
 struct Lane {
     way: Way,
     /// Its place among the ways.
-    number: u8,
+    number: usize,
     /// Goes first: a proxy that ends does not wait for it.
     client: Option<Client>,
     running: Running,
@@ -37,8 +37,6 @@ struct Bench<'a> {
     options: &'a Options,
     stop: &'a Stop,
     open_files: u64,
-    /// Devices between proxies and backends, where they are that.
-    links: Option<Links>,
     /// Hardware counters: opened before any daemon, they are of all of them.
     events: Events,
     /// Requests per 1000 s that the baseline was answered in the last closed cell.
@@ -66,7 +64,6 @@ impl Experiment for HttpPlan {
         let open_files = run::allow_files(self).map_err(start)?;
         let (ways, missing) = available(self).map_err(start)?;
         run::place_client(self).map_err(start)?;
-        let links = Links::make(self, &ways).map_err(start)?;
         let machine = in_this_namespace(machine);
         let mut recording = Recording::begin(self, machine, options, stop, progress)?;
         for (mode, why) in missing {
@@ -78,7 +75,6 @@ impl Experiment for HttpPlan {
             options,
             stop,
             open_files,
-            links,
             events: Events::open(),
             baseline_rate: None,
         };
@@ -152,7 +148,6 @@ impl Bench<'_> {
         folder: &Path,
     ) -> Result<Lane, Failure> {
         let way = served.ways[number];
-        let number = u8::try_from(number).unwrap_or(u8::MAX);
         std::fs::create_dir(folder)
             .map_err(Failure::io(format!("cannot make {}", folder.display())))?;
         let setup = Setup {
@@ -163,7 +158,6 @@ impl Bench<'_> {
             certificate: served.certificate.as_ref(),
             open_files: self.open_files,
             patience: self.options.patience,
-            link: self.links.as_ref().map(|links| links.link(number)),
         };
         let running = Running::start(&setup, served.data, self.stop)?;
         Ok(Lane { way, number, client: None, running })

@@ -19,7 +19,6 @@ Examples:
   ntcopy bench http --kernel um --stack haproxy+nginx --nginx-buffer 1MiB    files read, not sendfile
   ntcopy bench http --kernel um --stack haproxy+storaged          HAProxy before a hinted backend
   ntcopy bench http --scheme tls --object 64KiB,1MiB --connections 64
-  ntcopy bench http --kernel um --transport veth         the hint beside tx-nocache-copy
 
 A client asks a proxy, which asks a backend. Each cell is measured twice. Without a pause, every \
 connection asks again as soon as it is answered: how much goes through, and what CPU time it costs \
@@ -31,12 +30,6 @@ decides), sendfile (the backend copies nothing); storaged also has vmsplice and 
 HAProxy before it, get the hint from `ntcopy run`; before storaged HAProxy is as it is. Proxies and \
 backends are started again for each pair, because which memory a process got changes its speed by a \
 few percent, in any mode.
-
---transport veth adds the mode nocache: plain sends, and the feature tx-nocache-copy of both \
-devices. Client and proxy are then in one network namespace and the backend in another, joined by a \
-pair of devices for each mode. Namespaces and devices have no names and end with the program; the \
-namespace it was started in is not touched. This takes root, or a system that lets users make \
-namespaces.
 
 With --against connections ask without a pause, because a rate would be another one in each boot.
 

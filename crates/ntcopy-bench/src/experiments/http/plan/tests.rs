@@ -1,5 +1,5 @@
 use super::*;
-use crate::experiments::http::HttpMode::{Adaptive, Copy, Nocache, Nt, Sendfile, Vmsplice};
+use crate::experiments::http::HttpMode::{Adaptive, Copy, Nt, Sendfile, Vmsplice};
 use crate::experiments::http::Stack::{self, HaproxyNginx, StoragedProxyd};
 
 fn cpus() -> Cpus {
@@ -81,22 +81,6 @@ fn another_baseline_stands_first_and_copy_is_there_if_it_was_asked_for() {
     let not_theirs = Settings { baseline: Some(Vmsplice), ..settings };
     let error = super::plan(&not_theirs, &cpus()).unwrap_err().to_string();
     assert!(error.starts_with("--baseline vmsplice: haproxy+nginx"), "{error}");
-    let no_device = Settings { baseline: Some(Nocache), ..Settings::default() };
-    assert_eq!(super::plan(&no_device, &cpus()), Err(PlanError::no_device(WITH_VETH)));
-}
-
-#[test]
-fn the_kernel_s_own_alternative_takes_devices() {
-    let nocache = Settings { modes: vec![Nocache], ..Settings::default() };
-    assert_eq!(plan(&nocache, &cpus()), Err(PlanError::no_device(WITH_VETH)));
-    let settings = Settings { transport: Some(Transport::Veth), ..Settings::default() };
-    let plan = made(&settings);
-    let modes: Vec<HttpMode> = plan.ways.iter().map(|way| way.mode).collect();
-    assert_eq!(modes, [Copy, Nt, Adaptive, Nocache]);
-    let params = plan.params(&plan.cells[0], None);
-    assert_eq!((&params["transport"], &params["mtu_bytes"]), (&"veth".into(), &1500.into()));
-    let unix = made(&Settings::default());
-    assert!(!unix.params(&unix.cells[0], None).contains_key("mtu_bytes"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,9 +16,6 @@ use crate::experiments::http::Stack;
 use crate::experiments::http::plan::HttpCell;
 use crate::experiments::turns::program::Endpoint;
 use crate::run::{Failure, Stop, pattern};
-
-/// The address of this machine for itself.
-pub const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// An object's path in a URL, and below nginx's root.
 pub fn path(object: u64) -> String {
@@ -145,9 +142,10 @@ pub fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-pub fn free_address(ip: IpAddr) -> Result<SocketAddr, Failure> {
-    let failed = || Failure::io(format!("cannot find a free port of {ip}"));
-    let listener = std::net::TcpListener::bind((ip, 0)).map_err(failed())?;
+/// An address of this machine for itself that is free.
+pub fn free_address() -> Result<SocketAddr, Failure> {
+    let failed = || Failure::io("cannot find a free port of the loopback");
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed())?;
     listener.local_addr().map_err(failed())
 }
 

@@ -3,7 +3,7 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::experiments::http::plan::HttpPlan;
-use crate::run::{Failure, cpus};
+use crate::run::{Failure, cpus, netns};
 
 /// Descriptors beside objects and connections: logs, listeners, epolls, pooled pipes.
 const OTHER_FILES: u64 = 512;
@@ -49,9 +49,15 @@ pub fn allow(needed: u64) -> Result<u64, Failure> {
     Ok(limit.maximum.unwrap_or(needed).max(needed))
 }
 
-/// Keeps this process, the client, where the plan has it.
+/// Keeps this process, the client, where the plan has it. With a congestion control of the plan's
+/// own, which belongs to a network namespace, this thread and what it starts are in another one.
 pub fn place_client(plan: &HttpPlan) -> Result<(), Failure> {
-    cpus::stay_on(plan.places.client)
+    cpus::stay_on(plan.places.client)?;
+    if let Some(name) = &plan.congestion {
+        netns::go_alone()?;
+        netns::set_congestion(name)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

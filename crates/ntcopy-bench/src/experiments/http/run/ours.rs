@@ -14,7 +14,7 @@ const IDLE_S: u64 = 3600;
 
 pub fn storaged(setup: &Setup<'_>, data: &Path, at: &Endpoint) -> Result<Command, Failure> {
     let mut command = Command::new(Program::Storaged.find().map_err(Failure::Limit)?);
-    command.args(["--log-level", "warn", "--mode", backend_mode(setup.way.mode)]);
+    command.args(["--log-level", "warn", "--mode", setup.way.mode.as_str()]);
     command.arg("--workers").arg(setup.plan.workers.to_string());
     // Each object stays open, so that its bytes are verified once and its pages stay mapped.
     command.arg("--open-objects").arg((setup.cell.objects() + 16).to_string());
@@ -26,20 +26,12 @@ pub fn storaged(setup: &Setup<'_>, data: &Path, at: &Endpoint) -> Result<Command
     Ok(command)
 }
 
-fn backend_mode(mode: HttpMode) -> &'static str {
-    match mode {
-        // The devices do it.
-        HttpMode::Nocache => HttpMode::Copy.as_str(),
-        other => other.as_str(),
-    }
-}
-
 /// What proxyd does with what it writes itself. A backend that copies nothing leaves heads.
 fn proxy_mode(mode: HttpMode) -> &'static str {
     match mode {
         HttpMode::Nt => "nt",
         HttpMode::Adaptive | HttpMode::Auto => "adaptive",
-        HttpMode::Copy | HttpMode::Sendfile | HttpMode::Vmsplice | HttpMode::Nocache => "copy",
+        HttpMode::Copy | HttpMode::Sendfile | HttpMode::Vmsplice => "copy",
     }
 }
 

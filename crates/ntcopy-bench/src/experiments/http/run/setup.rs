@@ -1,13 +1,10 @@
-//! What a proxy and its backend are started for, and where the backend belongs.
+//! What a proxy and its backend are started for.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::daemon::Daemon;
-use super::data::{LOOPBACK, free_address};
-use super::links::Link;
+use super::data::free_address;
 use super::wire::Handshake;
 use crate::experiments::http::plan::{HttpCell, HttpPlan};
 use crate::experiments::http::{Transport, Way};
@@ -68,31 +65,14 @@ pub struct Setup<'a> {
     pub open_files: u64,
     /// How long anything may take.
     pub patience: Duration,
-    /// What is between proxy and backend, if that was made for it.
-    pub link: Option<Link<'a>>,
 }
 
 impl Setup<'_> {
     /// Where the backend listens.
     pub(super) fn between(&self) -> Result<Endpoint, Failure> {
-        match (self.plan.transport, self.link) {
-            (Transport::Unix, _) => Ok(Endpoint::Unix(self.folder.join("b.sock"))),
-            (_, Some(link)) => link.free_address().map(Endpoint::Tcp),
-            (_, None) => free_address(LOOPBACK).map(Endpoint::Tcp),
-        }
-    }
-
-    /// Starts the backend, where it belongs.
-    pub(super) fn start_backend(
-        &self,
-        name: &'static str,
-        command: Command,
-    ) -> Result<Daemon, Failure> {
-        let cpu = self.plan.places.backend;
-        let start = || Daemon::start(name, command, cpu);
-        match self.link {
-            Some(link) => link.at_backend(start)?,
-            None => start(),
+        match self.plan.transport {
+            Transport::Unix => Ok(Endpoint::Unix(self.folder.join("b.sock"))),
+            Transport::Tcp => free_address().map(Endpoint::Tcp),
         }
     }
 }

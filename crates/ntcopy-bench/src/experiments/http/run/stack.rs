@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::daemon::Daemon;
-use super::data::{Data, LOOPBACK, free_address};
+use super::data::{Data, free_address};
 use super::programs::Program;
 use super::setup::{self, Setup};
 use super::wire::Target;
@@ -106,7 +106,7 @@ fn start_proxy(
     let mut left = ADDRESSES;
     loop {
         left -= 1;
-        let address = free_address(LOOPBACK)?;
+        let address = free_address()?;
         let front = Endpoint::Tcp(address);
         let command = match program {
             Program::Proxyd => ours::proxyd(setup, &front, between)?,
@@ -131,8 +131,6 @@ fn is_taken(failure: &Failure) -> bool {
 /// A proxy and its backend. Dropped, both are ended, the proxy first.
 pub struct Running {
     way: Way,
-    /// Whether the backend is in a network namespace of its own.
-    is_apart: bool,
     proxy: Daemon,
     backend: Daemon,
     target: Target,
@@ -153,14 +151,13 @@ impl Running {
                 theirs::nginx_backend(setup, root, &between)?
             }
         };
-        let mut backend = setup.start_backend(backend.name(), command)?;
+        let mut backend = Daemon::start(backend.name(), command, setup.plan.places.backend)?;
         backend.program.accepts(&between, setup.patience, stop)?;
         // Not before: the backend's address could be the same.
         let (proxy, address) = start_proxy(setup, &between, stop)?;
         let tls = setup.certificate.map(|made| made.client.clone());
         Ok(Running {
             way: setup.way,
-            is_apart: setup.link.is_some(),
             proxy,
             backend,
             target: Target { address, tls, patience: setup.patience },
@@ -191,12 +188,6 @@ impl Running {
             proxy: self.proxy.cpu_ns()?,
             backend: self.backend.cpu_ns()?,
         })
-    }
-
-    /// The kernel's counters, of all who send here.
-    pub fn begin_proof(&self) -> Result<Proof, Failure> {
-        let backend = self.backend.program.pid().as_raw_nonzero().get().cast_unsigned();
-        Proof::begin(self.is_apart.then_some(backend))
     }
 
     /// Holds what was counted since then against `bytes` of bodies, when every answer has come.

@@ -11,6 +11,7 @@ use crate::experiments::http::Way;
 use crate::experiments::http::plan::{HttpCell, HttpForm};
 use crate::experiments::http::run::{BodyReader, Client, Meter, Running, Schedule, Window};
 use crate::run::Failure;
+use crate::run::proof::Proof;
 use crate::sample::driver::{At, Halt, Lanes, Recording};
 
 pub struct WayLanes<'a> {
@@ -62,7 +63,7 @@ impl<'a> WayLanes<'a> {
     }
 
     fn lane(&self, index: usize) -> Option<usize> {
-        self.lanes.iter().position(|lane| usize::from(lane.number) == index)
+        self.lanes.iter().position(|lane| lane.number == index)
     }
 
     /// Ends the daemons that there are and starts those of every way that has not failed: which
@@ -154,7 +155,7 @@ impl<'a> WayLanes<'a> {
         let Lane { way, client, running, .. } = lane;
         let gone = || Failure::Answer("the client is gone".to_owned());
         let client = client.as_mut().ok_or_else(gone)?;
-        let proof = running.begin_proof()?;
+        let proof = Proof::begin(None)?;
         let window = self.load(client, running, at.pair)?;
         let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
         // What was given up cannot be held against the counters.
@@ -232,9 +233,6 @@ impl Lanes for WayLanes<'_> {
 /// Connects, compares bytes, warms what a new cell has to find warm.
 fn prepare(bench: &Bench<'_>, cell: &HttpCell, lane: &mut Lane) -> Result<(), Failure> {
     lane.running.find_clocks()?;
-    if let Some(links) = &bench.links {
-        links.link(lane.number).is_as(lane.way.mode)?;
-    }
     let mut client = Client::connect(&lane.running, cell, bench.stop)?;
     // storaged verifies an object when it reads it first: no sample is to hold that.
     let objects = cell.objects().max(u64::from(cell.connections));
