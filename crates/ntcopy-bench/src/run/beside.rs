@@ -4,17 +4,17 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::memory::DATA_SET_SEED;
-use super::message::{Order, Reader, Reply, Sending, drain_order};
+use super::message::{Order, Reader, drain_order};
 use super::pipe::Pipe;
-use super::process::{Part as _, Process};
+use super::process::Process;
 use super::{Failure, RigOptions, Stop, link, sockets};
 use crate::experiment::Mode;
 use crate::plan::{CellPlan, CpuPair};
 
 /// One of them, with its reader.
 pub struct Beside {
-    sender: Process<Sending>,
-    reader: Process<Reader>,
+    sender: Reader,
+    reader: Reader,
     /// The sender's end, which it has as well: what is set on one is set on both.
     socket: OwnedFd,
     object_bytes: u64,
@@ -40,15 +40,17 @@ impl Beside {
             patience_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
         };
         let pipe_bytes = Pipe::bytes_for_object(cell.object_bytes);
-        let mut sender = Process::<Sending>::start(args, patience, stop, |c| Ok(c.spawn()))?;
+        let start = |name| Process::start(name, args, (patience, stop), |c| Ok(c.spawn()));
+        let mut sender: Reader = start("a sending process")?;
         sender.ask(&set_up(cpus.sender, pipe_bytes, false))?;
-        let mut reader = Process::<Reader>::start(args, patience, stop, |c| Ok(c.spawn()))?;
+        let mut reader: Reader = start("the reading process")?;
         let (bytes, exact) = (cell.pipe_bytes.unwrap_or(pipe_bytes), cell.pipe_bytes.is_some());
         reader.ask(&set_up(cpus.reader, bytes, exact))?;
         let (ours, theirs) = sockets::make_one(cell, patience)?;
-        reader.give(&[theirs])?;
+        let sockets = |count| Order::Sockets { count };
+        reader.give(&[theirs], sockets)?;
         let given = [ours];
-        sender.give(&given)?;
+        sender.give(&given, sockets)?;
         let [socket] = given;
         let CellPlan { object_bytes, dataset_bytes, .. } = *cell;
         sender.ask(&Order::Data { dataset_bytes, object_bytes })?;
@@ -72,11 +74,8 @@ impl Beside {
 
     /// Waits for what was begun: the bytes that its reader took.
     pub fn end(&mut self) -> Result<u64, Failure> {
-        self.sent()?;
-        match self.reader.reply()? {
-            Reply::Drained { bytes } => Ok(bytes),
-            other => Err(Reader::unexpected(&other)),
-        }
+        self.sender.done()?;
+        self.reader.drained()
     }
 
     /// Has it send bytes of its data set from `start` on, no more than an object, and its reader
@@ -90,11 +89,8 @@ impl Beside {
         let order = Order::Compare { sockets: 1, bytes, seed: DATA_SET_SEED, start };
         self.reader.order(&link::encode(&order))?;
         self.order(mode, start, bytes, spoil)?;
-        self.sent()?;
-        match self.reader.reply()? {
-            Reply::Compared => Ok(()),
-            other => Err(Reader::unexpected(&other)),
-        }
+        self.sender.done()?;
+        self.reader.done()
     }
 
     pub fn spot_check(&mut self, mode: Mode) -> Result<(), Failure> {
@@ -104,12 +100,5 @@ impl Beside {
     fn order(&mut self, mode: Mode, start: u64, bytes: u64, spoil: bool) -> Result<(), Failure> {
         let order = Order::Send { mode: mode.to_string(), start, bytes, spoil };
         self.sender.order(&link::encode(&order))
-    }
-
-    fn sent(&mut self) -> Result<(), Failure> {
-        match self.sender.reply()? {
-            Reply::Sent => Ok(()),
-            other => Err(Sending::unexpected(&other)),
-        }
     }
 }

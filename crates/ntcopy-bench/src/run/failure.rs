@@ -14,12 +14,9 @@ pub enum Failure {
         what: &'static str,
         waited: Duration,
     },
-    /// The reading process says that it could not do its part.
-    #[error("the reading process: {0}")]
-    Reader(String),
-    /// A process that sends beside this one says that it could not do its part.
-    #[error("a sending process: {0}")]
-    Sending(String),
+    /// A process of this program's own could not do its part.
+    #[error("{name}: {what}")]
+    Process { name: &'static str, what: String },
     /// A byte arrived that is not the one that was sent.
     #[error(
         "wrong byte on socket {socket}, position {position}: expected {expected:#04x}, got \
@@ -33,12 +30,6 @@ pub enum Failure {
         expected: u8,
         got: u8,
     },
-    /// The process that copies and fills could not do its part.
-    #[error("the worker: {0}")]
-    Worker(String),
-    /// The process that answers requests could not do its part.
-    #[error("the server: {0}")]
-    Server(String),
     /// A byte of a destination is not what it should be.
     #[error(
         "wrong byte at {position} of the destination: expected {expected:#04x}, got {got:#04x}"
@@ -106,7 +97,7 @@ impl Failure {
     pub fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Failure {
         move |error| match Errno::from_io_error(&error) {
             Some(errno) => Failure::Os { doing: doing.into(), errno },
-            None => Failure::Reader(format!("{}: {error}", doing.into())),
+            None => Failure::Answer(format!("{}: {error}", doing.into())),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::process::{Part, TakesSockets};
+use super::process::Process;
 use super::{Failure, link};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,30 +53,15 @@ pub enum Order {
 /// What the reader answers, one to every order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
-    /// Set up, with a pipe of this size in bytes.
+    /// Set up, with a pipe of this size in bytes, as the kernel has it.
     Ready {
-        /// The pipe's size in bytes, as the kernel has it.
         pipe_bytes: u64,
     },
-    Received,
     Drained {
         /// Bytes taken from all sockets together.
         bytes: u64,
     },
-    Filled,
-    Sent,
-    Compared,
-    /// One was not.
-    WrongByte {
-        socket: u32,
-        position: u64,
-        expected: u8,
-        got: u8,
-    },
-    /// The order could not be carried out.
-    Failed {
-        what: String,
-    },
+    Done,
 }
 
 /// The order to take this many bytes out of each of the first sockets, encoded.
@@ -84,59 +69,23 @@ pub fn drain_order(sockets: usize, bytes: u64) -> Vec<u8> {
     link::encode(&Order::Drain { sockets: u32::try_from(sockets).unwrap_or(u32::MAX), bytes })
 }
 
-/// The reading process, as the sender sees it.
-#[derive(Debug)]
-pub enum Reader {}
+/// The reading process, or one that sends beside this one, as this one sees it.
+pub type Reader = Process<Order, Reply>;
 
-impl Part for Reader {
-    type Order = Order;
-    type Reply = Reply;
-    const NAME: &'static str = "the reading process";
-
-    fn wrong(what: String) -> Failure {
-        Failure::Reader(what)
-    }
-
-    fn judge(reply: Reply) -> Result<Reply, Failure> {
-        match reply {
-            Reply::Failed { what } => Err(Failure::Reader(what)),
-            Reply::WrongByte { socket, position, expected, got } => {
-                Err(Failure::WrongByte { socket, position, expected, got })
-            }
-            other => Ok(other),
+impl Reader {
+    /// Waits for the word that the last order was carried out.
+    pub fn done(&mut self) -> Result<(), Failure> {
+        match self.reply()? {
+            Reply::Done => Ok(()),
+            other => Err(self.unexpected(&other)),
         }
     }
-}
 
-impl TakesSockets for Reader {
-    fn sockets(count: u32) -> Order {
-        Order::Sockets { count }
-    }
-}
-
-/// A process that sends beside this one, as this one sees it: the same program, ordered to send.
-#[derive(Debug)]
-pub enum Sending {}
-
-impl Part for Sending {
-    type Order = Order;
-    type Reply = Reply;
-    const NAME: &'static str = "a sending process";
-
-    fn wrong(what: String) -> Failure {
-        Failure::Sending(what)
-    }
-
-    fn judge(reply: Reply) -> Result<Reply, Failure> {
-        match reply {
-            Reply::Failed { what } => Err(Failure::Sending(what)),
-            other => Ok(other),
+    /// Waits for the answer to an order to drain: bytes taken.
+    pub fn drained(&mut self) -> Result<u64, Failure> {
+        match self.reply()? {
+            Reply::Drained { bytes } => Ok(bytes),
+            other => Err(self.unexpected(&other)),
         }
-    }
-}
-
-impl TakesSockets for Sending {
-    fn sockets(count: u32) -> Order {
-        Order::Sockets { count }
     }
 }

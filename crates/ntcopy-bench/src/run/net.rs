@@ -12,7 +12,6 @@ mod lane;
 mod message;
 mod network;
 mod pingpong;
-mod process;
 mod server;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -4,14 +4,14 @@ use std::fmt::Debug;
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::Pid;
-use serde::Serialize;
+use rustix::process::{Pid, Signal, set_parent_process_death_signal};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::link::{self, Received, SOCKETS_A_MESSAGE};
 use super::{Failure, Stop};
@@ -21,50 +21,107 @@ const LAST_BREATH: Duration = Duration::from_secs(2);
 /// Between two looks.
 const MOMENT: Duration = Duration::from_millis(5);
 
-/// What tells one kind of process from another: the words on its line, and whose failures its are.
-pub trait Part {
-    type Order: Serialize;
-    type Reply: DeserializeOwned + Debug;
-    /// What errors of its line call it.
-    const NAME: &'static str;
-    /// Said after how it ended, where that mostly has one cause.
-    const LIKELY: &'static str = "";
+/// Why an order was not carried out, as it travels.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Trouble {
+    WrongByte { socket: u32, position: u64, expected: u8, got: u8 },
+    WrongCopy { position: u64, expected: u8, got: u8 },
+    Failed(String),
+}
 
-    fn wrong(what: String) -> Failure;
-
-    /// The failure that an answer tells of, or the answer.
-    fn judge(reply: Self::Reply) -> Result<Self::Reply, Failure>;
-
-    /// An answer to another question.
-    fn unexpected(reply: &Self::Reply) -> Failure {
-        Self::wrong(format!("another answer than asked for: {reply:?}"))
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Trouble {
+        match failure {
+            Failure::WrongByte { socket, position, expected, got } => {
+                Trouble::WrongByte { socket, position, expected, got }
+            }
+            Failure::WrongCopy { position, expected, got } => {
+                Trouble::WrongCopy { position, expected, got }
+            }
+            other => Trouble::Failed(other.to_string()),
+        }
     }
 }
 
-pub trait TakesSockets: Part {
-    /// The order that says how many come with it.
-    fn sockets(count: u32) -> Self::Order;
+impl From<String> for Trouble {
+    fn from(what: String) -> Trouble {
+        Trouble::Failed(what)
+    }
 }
 
-/// A process. Dropping it ends it.
+impl Trouble {
+    /// The failure that it is, in the process of this name.
+    fn into_failure(self, name: &'static str) -> Failure {
+        match self {
+            Trouble::WrongByte { socket, position, expected, got } => {
+                Failure::WrongByte { socket, position, expected, got }
+            }
+            Trouble::WrongCopy { position, expected, got } => {
+                Failure::WrongCopy { position, expected, got }
+            }
+            Trouble::Failed(what) => Failure::Process { name, what },
+        }
+    }
+}
+
+/// All that such a process does: it carries out the orders that come over its standard input, until
+/// that is closed. What carries one out gets the line, and the descriptors that came with it.
+pub fn serve<O: DeserializeOwned, R: Serialize>(
+    name: &str,
+    carry_out: impl FnMut(BorrowedFd<'_>, O, Vec<OwnedFd>) -> Result<R, Trouble>,
+) -> ExitCode {
+    // The other side may be killed without a chance to tell us.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    match serve_line(io::stdin().as_fd(), carry_out) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(errno) => {
+            eprintln!("ntcopy: {name} lost its line: {errno}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve_line<O: DeserializeOwned, R: Serialize>(
+    line: BorrowedFd<'_>,
+    mut carry_out: impl FnMut(BorrowedFd<'_>, O, Vec<OwnedFd>) -> Result<R, Trouble>,
+) -> rustix::io::Result<()> {
+    loop {
+        match link::receive::<O>(line)? {
+            Received::Message(order, carried) => answer(line, &carry_out(line, order, carried))?,
+            Received::Closed => return Ok(()),
+            Received::Nothing(_) => {}
+        }
+    }
+}
+
+/// Says what became of an order.
+pub fn answer<R: Serialize>(
+    line: BorrowedFd<'_>,
+    reply: &Result<R, Trouble>,
+) -> rustix::io::Result<()> {
+    link::send_encoded(line, &link::encode(reply))
+}
+
+/// A process that takes orders `O` and answers with `R`. Dropping it ends it.
 #[derive(Debug)]
-pub struct Process<P: Part> {
+pub struct Process<O, R> {
+    name: &'static str,
     child: Child,
     line: OwnedFd,
     patience: Duration,
     stop: Stop,
-    part: PhantomData<P>,
+    words: PhantomData<fn(O) -> R>,
 }
 
-impl<P: Part> Process<P> {
-    /// Starts this program anew with the arguments that lead to the part's own `main`. `spawn` may
-    /// say more about the command, and where it is started.
+impl<O: Serialize, R: DeserializeOwned + Debug> Process<O, R> {
+    /// Starts this program anew with the arguments that lead to its `main`. `spawn` may say more
+    /// about the command, and where it is started.
     pub fn start(
+        name: &'static str,
         args: &[String],
-        patience: Duration,
-        stop: &Stop,
+        (patience, stop): (Duration, &Stop),
         spawn: impl FnOnce(&mut Command) -> Result<io::Result<Child>, Failure>,
-    ) -> Result<Process<P>, Failure> {
+    ) -> Result<Process<O, R>, Failure> {
         let (line, theirs) = link::pair().map_err(Failure::os("cannot make a socket pair"))?;
         link::set_patience(line.as_fd(), Some(patience))
             .map_err(Failure::os("cannot set SO_RCVTIMEO"))?;
@@ -76,9 +133,17 @@ impl<P: Part> Process<P> {
             .stdout(Stdio::null())
             // Ctrl-C goes to this process alone, which then ends the other.
             .process_group(0);
-        let child =
-            spawn(&mut command)?.map_err(Failure::io(format!("cannot start {}", P::NAME)))?;
-        Ok(Process { child, line, patience, stop: stop.clone(), part: PhantomData })
+        let child = spawn(&mut command)?.map_err(Failure::io(format!("cannot start {name}")))?;
+        Ok(Process { name, child, line, patience, stop: stop.clone(), words: PhantomData })
+    }
+
+    fn wrong(&self, what: String) -> Failure {
+        Failure::Process { name: self.name, what }
+    }
+
+    /// An answer to another question.
+    pub fn unexpected(&self, reply: &R) -> Failure {
+        self.wrong(format!("another answer than asked for: {reply:?}"))
     }
 
     pub fn id(&self) -> u32 {
@@ -96,16 +161,18 @@ impl<P: Part> Process<P> {
     }
 
     /// Waits for the answer to the last order.
-    pub fn reply(&mut self) -> Result<P::Reply, Failure> {
+    pub fn reply(&mut self) -> Result<R, Failure> {
         loop {
-            match link::receive::<P::Reply>(self.line.as_fd()) {
-                Ok(Received::Message(reply, _)) => return P::judge(reply),
+            match link::receive::<Result<R, Trouble>>(self.line.as_fd()) {
+                Ok(Received::Message(reply, _)) => {
+                    return reply.map_err(|trouble| trouble.into_failure(self.name));
+                }
                 Ok(Received::Closed) => return Err(self.ended()),
                 Ok(Received::Nothing(Errno::INTR)) => self.stop.check()?,
                 Ok(Received::Nothing(_)) => {
                     let waited = self.patience.as_secs();
                     let what = format!("silent for {waited} s: it hangs or is stopped");
-                    return Err(P::wrong(what));
+                    return Err(self.wrong(what));
                 }
                 Err(errno) => return Err(self.lost(errno)),
             }
@@ -113,7 +180,7 @@ impl<P: Part> Process<P> {
     }
 
     /// Gives an order and waits for the answer.
-    pub fn ask(&mut self, order: &P::Order) -> Result<P::Reply, Failure> {
+    pub fn ask(&mut self, order: &O) -> Result<R, Failure> {
         self.order(&link::encode(order))?;
         self.reply()
     }
@@ -127,7 +194,7 @@ impl<P: Part> Process<P> {
     }
 
     fn lost(&mut self, errno: Errno) -> Failure {
-        self.blame(Failure::Os { doing: format!("the line to {}", P::NAME), errno })
+        self.blame(Failure::Os { doing: format!("the line to {}", self.name), errno })
     }
 
     /// It has closed its line: how did it end?
@@ -136,23 +203,22 @@ impl<P: Part> Process<P> {
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => {
-                    return P::wrong(format!("it ended early: {status}{}", P::LIKELY));
+                    let is_killed = status.signal() == Some(Signal::KILL.as_raw());
+                    let likely = if is_killed { " (out of memory?)" } else { "" };
+                    return self.wrong(format!("it ended early: {status}{likely}"));
                 }
                 Ok(None) if Instant::now() < deadline => std::thread::sleep(MOMENT),
-                _ => return P::wrong("it closed its line and lives on".to_owned()),
+                _ => return self.wrong("it closed its line and lives on".to_owned()),
             }
         }
     }
-}
 
-impl<P: TakesSockets> Process<P> {
-    /// Hands over the other's ends of sockets.
-    pub fn give(&mut self, sockets: &[OwnedFd]) -> Result<(), Failure> {
+    /// Hands over the other's ends of sockets, with the order that says how many come with it.
+    pub fn give(&mut self, sockets: &[OwnedFd], order: impl Fn(u32) -> O) -> Result<(), Failure> {
         for some in sockets.chunks(SOCKETS_A_MESSAGE) {
             let fds: Vec<BorrowedFd<'_>> = some.iter().map(AsFd::as_fd).collect();
             // At most SOCKETS_A_MESSAGE.
-            let order = P::sockets(fds.len() as u32);
-            if let Err(errno) = link::send_with(self.line.as_fd(), &order, &fds) {
+            if let Err(errno) = link::send_with(self.line.as_fd(), &order(fds.len() as u32), &fds) {
                 return Err(self.lost(errno));
             }
             self.reply()?;
@@ -161,14 +227,14 @@ impl<P: TakesSockets> Process<P> {
     }
 }
 
-impl<P: Part> AsFd for Process<P> {
+impl<O, R> AsFd for Process<O, R> {
     /// The line, which can be read when the other has something to say.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.line.as_fd()
     }
 }
 
-impl<P: Part> Drop for Process<P> {
+impl<O, R> Drop for Process<O, R> {
     fn drop(&mut self) {
         // Already gone is fine; anything else cannot be helped here.
         let _ = self.child.kill();

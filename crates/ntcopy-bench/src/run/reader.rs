@@ -19,12 +19,11 @@ use std::time::Duration;
 use rustix::io::{Errno, retry_on_intr as retry};
 use rustix::net::{RecvFlags, recv, sockopt};
 use rustix::pipe::{SpliceFlags, splice};
-use rustix::process::{Signal, set_parent_process_death_signal};
 
-use super::link::{self, Received};
 use super::memory::{Buffer, DATA_SET_SEED};
 use super::message::{Order, Reply};
 use super::pipe::Pipe;
+use super::process::{self, Trouble};
 use super::send::Sender;
 use super::{Failure, cpus, datagram, pattern};
 use crate::experiment::{DATAGRAM_BYTES, Mode};
@@ -34,37 +33,17 @@ use crate::experiment::{DATAGRAM_BYTES, Mode};
 /// Meant to be all that a hidden verb of the program does.
 #[must_use]
 pub fn main() -> ExitCode {
-    // The sender may be killed without a chance to tell us.
-    let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    let line = std::io::stdin();
-    match serve(line.as_fd()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(errno) => {
-            eprintln!("ntcopy: the reading process lost its line to the sender: {errno}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn serve(line: BorrowedFd<'_>) -> rustix::io::Result<()> {
     let mut reader = None;
-    loop {
-        let (order, carried) = match link::receive::<Order>(line)? {
-            Received::Message(order, carried) => (order, carried),
-            Received::Closed => return Ok(()),
-            Received::Nothing(_) => continue,
-        };
-        let reply =
-            carry_out(&mut reader, order, carried).unwrap_or_else(|what| Reply::Failed { what });
-        link::send_encoded(line, &link::encode(&reply))?;
-    }
+    process::serve("the reading process", |_, order, carried| {
+        carry_out(&mut reader, order, carried)
+    })
 }
 
 fn carry_out(
     reader: &mut Option<Reader>,
     order: Order,
     carried: Vec<OwnedFd>,
-) -> Result<Reply, String> {
+) -> Result<Reply, Trouble> {
     if let Order::SetUp { cpu, pipe_bytes, pipe_exact, datagrams, patience_ms } = order {
         let patience = Duration::from_millis(patience_ms);
         let new = Reader::new(cpu, pipe_bytes, pipe_exact, datagrams, patience)?;
@@ -72,20 +51,22 @@ fn carry_out(
         *reader = Some(new);
         return Ok(Reply::Ready { pipe_bytes });
     }
-    let reader = reader.as_mut().ok_or("an order before SetUp")?;
+    let reader = reader.as_mut().ok_or_else(|| "an order before SetUp".to_owned())?;
     match order {
         Order::SetUp { .. } => unreachable!("handled above"),
-        Order::Sockets { count } => reader.take_sockets(count, carried),
-        Order::Drain { sockets, bytes } => reader.drain(sockets, bytes),
-        Order::Data { dataset_bytes, object_bytes } => reader.fill(dataset_bytes, object_bytes),
+        Order::Sockets { count } => reader.take_sockets(count, carried)?,
+        Order::Drain { sockets, bytes } => {
+            return Ok(Reply::Drained { bytes: reader.drain(sockets, bytes)? });
+        }
+        Order::Data { dataset_bytes, object_bytes } => reader.fill(dataset_bytes, object_bytes)?,
         Order::Send { mode, start, bytes, spoil } => {
-            let mode = mode.parse()?;
-            reader.send(mode, start as usize, bytes as usize, spoil)
+            reader.send(mode.parse()?, start as usize, bytes as usize, spoil)?;
         }
         Order::Compare { sockets, bytes, seed, start } => {
-            reader.compare(sockets, bytes, seed, start)
+            reader.compare(sockets, bytes, seed, start)?;
         }
     }
+    Ok(Reply::Done)
 }
 
 struct Reader {
@@ -112,17 +93,15 @@ impl Reader {
         exact: bool,
         datagrams: bool,
         patience: Duration,
-    ) -> Result<Reader, String> {
-        cpus::pin(cpu).map_err(|failure| failure.to_string())?;
-        let pipe = Pipe::new(pipe_bytes, exact).map_err(|failure| failure.to_string())?;
-        let null = OpenOptions::new()
-            .write(true)
-            .open("/dev/null")
-            .map_err(|error| format!("cannot open /dev/null: {error}"))?;
+    ) -> Result<Reader, Failure> {
+        cpus::pin(cpu)?;
+        let pipe = Pipe::new(pipe_bytes, exact)?;
+        let null = OpenOptions::new().write(true).open("/dev/null");
+        let null = null.map_err(Failure::io("cannot open /dev/null"))?;
         Ok(Reader { sockets: Vec::new(), pipe, null, datagrams, patience, source: None })
     }
 
-    fn take_sockets(&mut self, count: u32, carried: Vec<OwnedFd>) -> Result<Reply, String> {
+    fn take_sockets(&mut self, count: u32, carried: Vec<OwnedFd>) -> Result<(), String> {
         if carried.len() != count as usize {
             return Err(format!(
                 "{} of {count} sockets arrived: the limit of open files (ulimit -n) is too low",
@@ -134,49 +113,38 @@ impl Reader {
                 .map_err(|errno| format!("cannot set SO_RCVTIMEO: {errno}"))?;
         }
         self.sockets.extend(carried);
-        Ok(Reply::Received)
+        Ok(())
     }
 
-    fn fill(&mut self, dataset_bytes: u64, object_bytes: u64) -> Result<Reply, String> {
-        let source = || {
-            let mut data = Buffer::new(dataset_bytes)?;
-            data.fill(0..data.len(), DATA_SET_SEED, 0);
-            let sender = Sender::on_unix(object_bytes, self.patience)?;
-            Ok(Source { data, object_bytes: object_bytes as usize, sender })
-        };
-        self.source = Some(source().map_err(|failure: Failure| failure.to_string())?);
-        Ok(Reply::Filled)
+    fn fill(&mut self, dataset_bytes: u64, object_bytes: u64) -> Result<(), Failure> {
+        let mut data = Buffer::new(dataset_bytes)?;
+        data.fill(0..data.len(), DATA_SET_SEED, 0);
+        let sender = Sender::on_unix(object_bytes, self.patience)?;
+        self.source = Some(Source { data, object_bytes: object_bytes as usize, sender });
+        Ok(())
     }
 
-    fn send(
-        &mut self,
-        mode: Mode,
-        start: usize,
-        bytes: usize,
-        spoil: bool,
-    ) -> Result<Reply, String> {
-        let source = self.source.as_mut().ok_or("Send before Data")?;
-        let socket = self.sockets.first().ok_or("Send without a socket")?;
+    fn send(&mut self, mode: Mode, start: usize, bytes: usize, spoil: bool) -> Result<(), Failure> {
+        let missing = || Failure::Answer("Send before Data, or without a socket".to_owned());
+        let source = self.source.as_mut().ok_or_else(missing)?;
+        let socket = self.sockets.first().ok_or_else(missing)?;
         if spoil {
             source.data.spoil(start + bytes - 1);
         }
         let (mut at, mut left) = (start, bytes);
         while left > 0 {
             let object = source.data.bytes(at..at + source.object_bytes.min(left));
-            source
-                .sender
-                .send(socket.as_fd(), mode, object)
-                .map_err(|failure| failure.to_string())?;
+            source.sender.send(socket.as_fd(), mode, object)?;
             left -= object.len();
             at += object.len();
             if at + source.object_bytes > source.data.len() {
                 at = 0;
             }
         }
-        Ok(Reply::Sent)
+        Ok(())
     }
 
-    fn drain(&self, sockets: u32, bytes: u64) -> Result<Reply, String> {
+    fn drain(&self, sockets: u32, bytes: u64) -> Result<u64, String> {
         let mut drained = 0;
         for (number, socket) in self.sockets.iter().take(sockets as usize).enumerate() {
             let mut left = bytes;
@@ -195,10 +163,10 @@ impl Reader {
                 left = left.saturating_sub(got);
             }
         }
-        Ok(Reply::Drained { bytes: drained })
+        Ok(drained)
     }
 
-    fn compare(&self, sockets: u32, bytes: u64, seed: u64, start: u64) -> Result<Reply, String> {
+    fn compare(&self, sockets: u32, bytes: u64, seed: u64, start: u64) -> Result<(), Trouble> {
         // A datagram has to fit whole: what is left of it would be lost.
         let room = self.pipe.bytes.max(2 * DATAGRAM_BYTES);
         let mut buffer = vec![0; room as usize];
@@ -211,12 +179,12 @@ impl Reader {
                 if let Some((at, expected)) = wrong {
                     let position = position + at as u64;
                     let got = buffer[at];
-                    return Ok(Reply::WrongByte { socket: number, position, expected, got });
+                    return Err(Trouble::WrongByte { socket: number, position, expected, got });
                 }
                 position += got as u64;
             }
         }
-        Ok(Reply::Compared)
+        Ok(())
     }
 
     /// The next bytes of a socket, by the way that drains take, at least one of them.

@@ -14,7 +14,7 @@ use super::hot_set::HotSet;
 use super::memory::{Buffer, DATA_SET_SEED, DataSet};
 use super::message::{Order, Reader, Reply, drain_order};
 use super::pipe::Pipe;
-use super::process::{Part as _, Process};
+use super::process::Process;
 use super::proof::{Due, Proof};
 use super::send::{self, Sender};
 use super::{Clocked, Failure, Fault, RigOptions, Stop, cpus, link, sockets};
@@ -28,7 +28,7 @@ pub struct Rig {
     sockets: Vec<OwnedFd>,
     data: DataSet,
     sender: Sender,
-    reader: Process<Reader>,
+    reader: Reader,
     /// Senders that run at the same time as this one.
     others: Vec<Beside>,
     /// The small sender that has turns between the sends of this one.
@@ -58,10 +58,9 @@ impl Rig {
         cpus::pin(cell.cpus.sender)?;
         let hardware = Hardware::open();
         let patience = options.patience;
-        let mut reader =
-            Process::<Reader>::start(&options.reader_args, patience, stop, |command| {
-                Ok(command.spawn())
-            })?;
+        let (name, args) = ("the reading process", &options.reader_args);
+        let mut reader: Reader =
+            Process::start(name, args, (patience, stop), |command| Ok(command.spawn()))?;
         let pipe_bytes = cell.pipe_bytes.unwrap_or(Pipe::bytes_for_object(cell.object_bytes));
         let order = Order::SetUp {
             cpu: cell.cpus.reader,
@@ -72,10 +71,10 @@ impl Rig {
         };
         let pipe_bytes = match reader.ask(&order)? {
             Reply::Ready { pipe_bytes } => pipe_bytes,
-            other => return Err(Reader::unexpected(&other)),
+            other => return Err(reader.unexpected(&other)),
         };
         let (ours, theirs): (Vec<_>, Vec<_>) = sockets::make(cell, patience)?.into_iter().unzip();
-        reader.give(&theirs)?;
+        reader.give(&theirs, |count| Order::Sockets { count })?;
         // With the reader's ends closed here, its death shows on the sockets.
         drop(theirs);
         let others = cell.others.iter().map(|cpus| Beside::start(cell, *cpus, options, stop));
@@ -197,7 +196,7 @@ impl Rig {
         for at in (0..total).step_by(object) {
             self.send(0, mode, buffer.bytes(at..total.min(at + object)))?;
         }
-        self.compared()
+        self.reader.done()
     }
 
     /// Sends one object of the data set and lets the reader compare it.
@@ -212,7 +211,7 @@ impl Rig {
         self.reader.order(&link::encode(&order))?;
         let sent = self.sender.send(self.sockets[0].as_fd(), mode, object);
         sent.map_err(|failure| self.reader.blame(failure))?;
-        self.compared()?;
+        self.reader.done()?;
         self.small.iter_mut().try_for_each(|small| small.spot_check(mode))?;
         self.others.iter_mut().try_for_each(|other| other.spot_check(mode))
     }
@@ -226,14 +225,7 @@ impl Rig {
     ) -> Result<(), Failure> {
         let sockets = u32::try_from(sockets).unwrap_or(u32::MAX);
         self.reader.order(&link::encode(&Order::Compare { sockets, bytes, seed, start }))?;
-        self.compared()
-    }
-
-    fn compared(&mut self) -> Result<(), Failure> {
-        match self.reader.reply()? {
-            Reply::Compared => Ok(()),
-            other => Err(Reader::unexpected(&other)),
-        }
+        self.reader.done()
     }
 
     fn send(&mut self, number: usize, mode: Mode, bytes: &[u8]) -> Result<(), Failure> {
@@ -336,7 +328,7 @@ impl Rig {
             self.stop.check()?;
             self.send_next(0, mode)?;
         }
-        let mut drained = self.drained()?;
+        let mut drained = self.reader.drained()?;
         for other in &mut self.others {
             drained += other.end()?;
         }
@@ -359,17 +351,9 @@ impl Rig {
     /// Has the reader take one object out of each of the first sockets, as the order says.
     fn drain(&mut self, order: &[u8], sockets: usize) -> Result<(), Failure> {
         self.reader.order(order)?;
-        let drained = self.drained()?;
+        let drained = self.reader.drained()?;
         let sent = self.cell.object_bytes * sockets as u64;
         if drained == sent { Ok(()) } else { Err(Failure::Lost { sent, drained }) }
-    }
-
-    /// The reader's answer: bytes taken.
-    fn drained(&mut self) -> Result<u64, Failure> {
-        match self.reader.reply()? {
-            Reply::Drained { bytes } => Ok(bytes),
-            other => Err(Reader::unexpected(&other)),
-        }
     }
 
     /// One send, then one walk of the victim, `walks` times. In mode `idle` only the walks.

@@ -37,7 +37,7 @@ impl Call {
         peers: &Peers,
     ) -> Result<Call, Failure> {
         let is_stream = matches!(task, Task::Copy { destination: Heat::Cold, .. });
-        let missing = || Failure::Worker(format!("{way} is not to be had here"));
+        let missing = || Failure::Answer(format!("{way} is not to be had here"));
         match way {
             Way::Libc | Way::LibcTuned => Ok(Call::Libc),
             Way::Peer(peer) => peers.get(peer).map(Call::Peer).ok_or_else(missing),

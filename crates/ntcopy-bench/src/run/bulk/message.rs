@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::bulk::Task;
-use crate::run::Failure;
-use crate::run::process::Part;
+use crate::run::process::Process;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Order {
@@ -55,15 +54,6 @@ pub enum Reply {
         path: Option<String>,
     },
     Sample(Traffic),
-    WrongByte {
-        position: u64,
-        expected: u8,
-        got: u8,
-    },
-    /// It could not be done.
-    Failed {
-        what: String,
-    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -78,26 +68,4 @@ pub struct Traffic {
 }
 
 /// The worker, as the measuring program sees it.
-#[derive(Debug)]
-pub enum Copier {}
-
-impl Part for Copier {
-    type Order = Order;
-    type Reply = Reply;
-    const NAME: &'static str = "the worker";
-    const LIKELY: &'static str = " (out of memory?)";
-
-    fn wrong(what: String) -> Failure {
-        Failure::Worker(what)
-    }
-
-    fn judge(reply: Reply) -> Result<Reply, Failure> {
-        match reply {
-            Reply::Failed { what } => Err(Failure::Worker(what)),
-            Reply::WrongByte { position, expected, got } => {
-                Err(Failure::WrongCopy { position, expected, got })
-            }
-            other => Ok(other),
-        }
-    }
-}
+pub type Copier = Process<Order, Reply>;

@@ -44,7 +44,7 @@ pub fn together<T: Send, R: Send>(
         threads
             .into_iter()
             .map(|thread| {
-                let panicked = |_| Failure::Worker("a thread of it panicked".to_owned());
+                let panicked = |_| Failure::Answer("a thread of it panicked".to_owned());
                 thread.join().map_err(panicked)?
             })
             .collect()

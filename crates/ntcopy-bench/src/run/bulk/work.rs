@@ -1,12 +1,10 @@
 //! The worker: owns the memory, and carries out orders.
 
-use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use memmap2::MmapMut;
 use ntcopy::Path;
-use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::calls::Call;
 use super::counters::{self, Counting, Counts};
@@ -21,7 +19,7 @@ use crate::experiment::bulk::{Action, PageWay, ReadBack};
 use crate::experiment::bulk::{Heat, MatrixTask, Task, Walk, Way};
 use crate::hardware::{self, Hardware};
 use crate::plan::bulk::LINE_BYTES;
-use crate::run::link::{self, Received};
+use crate::run::process;
 use crate::run::{Failure, cpus};
 
 /// Runs the worker until its line is closed.
@@ -29,39 +27,12 @@ use crate::run::{Failure, cpus};
 /// Meant to be all that a hidden verb of the program does.
 #[must_use]
 pub fn main() -> ExitCode {
-    // The measuring program may be killed without a chance to tell us.
-    let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    let line = std::io::stdin();
-    match serve(line.as_fd()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(errno) => {
-            eprintln!("ntcopy: the worker lost its line: {errno}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn serve(line: BorrowedFd<'_>) -> rustix::io::Result<()> {
     let mut worker = None;
-    loop {
-        let order = match link::receive::<Order>(line)? {
-            Received::Message(order, _) => order,
-            Received::Closed => return Ok(()),
-            Received::Nothing(_) => continue,
-        };
-        let reply = match carry_out(&mut worker, order) {
-            Ok(reply) => reply,
-            Err(Failure::WrongCopy { position, expected, got }) => {
-                Reply::WrongByte { position, expected, got }
-            }
-            Err(failure) => Reply::Failed { what: failure.to_string() },
-        };
-        link::send_encoded(line, &link::encode(&reply))?;
-    }
+    process::serve("the worker", |_, order, _| Ok(carry_out(&mut worker, order)?))
 }
 
 fn carry_out(worker: &mut Option<Work>, order: Order) -> Result<Reply, Failure> {
-    let too_early = || Failure::Worker("an order before the memory is there".to_owned());
+    let too_early = || Failure::Answer("an order before the memory is there".to_owned());
     match order {
         Order::SetUp { source_bytes, destination_bytes, huge_pages, cpus } => {
             let work = Work::new(source_bytes, destination_bytes, huge_pages, cpus)?;
@@ -189,7 +160,7 @@ impl Work {
             || (needs_source && from < self.size)
             || threads as usize > self.cpus.len()
         {
-            return Err(Failure::Worker("a cell larger than the memory that was set up".into()));
+            return Err(Failure::Answer("a cell larger than the memory that was set up".into()));
         }
         let stand = Stand {
             source: Places::new(from, self.size, source),
@@ -200,7 +171,7 @@ impl Work {
     }
 
     fn doing(&self, name: &str) -> Result<Doing, Failure> {
-        let way = self.task.way(name).map_err(|error| Failure::Worker(error.to_string()))?;
+        let way = self.task.way(name).map_err(|error| Failure::Answer(error.to_string()))?;
         let call = |way| {
             let (size, region) = (self.size as u64, self.destination.len() as u64);
             Call::of(way, self.task, size, region, &self.peers)

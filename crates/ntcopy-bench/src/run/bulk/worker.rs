@@ -8,7 +8,7 @@ use ntcopy::libc::{MEMCPY_TUNABLE, MEMSET_TUNABLE};
 use super::message::{Copier, Order, Reply, Traffic};
 use crate::experiment::bulk::{Peer, Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan};
-use crate::run::process::{Part as _, Process};
+use crate::run::process::Process;
 use crate::run::{Failure, Stop};
 
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ pub struct Timing {
 /// A worker. Dropping it ends it.
 #[derive(Debug)]
 pub struct Worker {
-    process: Process<Copier>,
+    process: Copier,
     stop: Stop,
     missing_peers: BTreeMap<String, String>,
     counters: BTreeMap<String, Option<String>>,
@@ -45,12 +45,13 @@ pub struct Worker {
 impl Worker {
     /// Starts it, and has it map the plan's memory.
     pub fn start(setup: &Setup, plan: &BulkPlan) -> Result<Worker, Failure> {
-        let process = Process::start(&setup.args, setup.patience, &setup.stop, |command| {
-            if let Some(bytes) = setup.tuned_threshold_bytes {
-                command.env("GLIBC_TUNABLES", tunables(tunable(plan), bytes));
-            }
-            Ok(command.spawn())
-        })?;
+        let process =
+            Process::start("the worker", &setup.args, (setup.patience, &setup.stop), |command| {
+                if let Some(bytes) = setup.tuned_threshold_bytes {
+                    command.env("GLIBC_TUNABLES", tunables(tunable(plan), bytes));
+                }
+                Ok(command.spawn())
+            })?;
         let stop = setup.stop.clone();
         let (missing_peers, counters) = (BTreeMap::new(), BTreeMap::new());
         let mut worker = Worker { process, stop, missing_peers, counters };
@@ -65,10 +66,17 @@ impl Worker {
             huge_pages: plan.huge_pages,
             cpus: plan.cpus.clone(),
         };
-        let Reply::Ready { libc_threshold_bytes, memset_threshold_bytes, missing_peers, counters } =
-            self.ask(&order)?
-        else {
-            return Err(Failure::Worker("another answer than asked for".to_owned()));
+        let (libc_threshold_bytes, memset_threshold_bytes) = match self.ask(&order)? {
+            Reply::Ready {
+                libc_threshold_bytes,
+                memset_threshold_bytes,
+                missing_peers,
+                counters,
+            } => {
+                (self.missing_peers, self.counters) = (missing_peers, counters);
+                (libc_threshold_bytes, memset_threshold_bytes)
+            }
+            other => return Err(self.process.unexpected(&other)),
         };
         let tunable = tunable(plan);
         let threshold_bytes =
@@ -81,7 +89,6 @@ impl Worker {
                 "GLIBC_TUNABLES={tunable}={wanted} was not taken: the threshold is {got}"
             )));
         }
-        (self.missing_peers, self.counters) = (missing_peers, counters);
         Ok(())
     }
 
@@ -107,7 +114,7 @@ impl Worker {
     pub fn verify(&mut self, way: Way, spoil: bool) -> Result<Option<String>, Failure> {
         match self.ask(&Order::Verify { way: way.to_string(), spoil })? {
             Reply::Verified { path } => Ok(path),
-            other => Err(Copier::unexpected(&other)),
+            other => Err(self.process.unexpected(&other)),
         }
     }
 
@@ -122,7 +129,7 @@ impl Worker {
         };
         match self.ask(&order)? {
             Reply::Sample(traffic) => Ok(traffic),
-            other => Err(Copier::unexpected(&other)),
+            other => Err(self.process.unexpected(&other)),
         }
     }
 

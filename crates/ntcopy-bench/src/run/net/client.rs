@@ -141,6 +141,11 @@ impl NetClient {
     }
 }
 
+/// The server has said something while it was to serve.
+pub fn stopped_serving() -> Failure {
+    Failure::Process { name: super::message::NAME, what: "it stopped serving".to_owned() }
+}
+
 impl Asks for NetClient {
     fn connections(&self) -> usize {
         self.conns.len()
@@ -185,7 +190,7 @@ impl Asks for NetClient {
         let Event { flags, data } = self.events[event];
         let data = data.u64();
         if data == LINE {
-            return Err(Failure::Server("it stopped serving".to_owned()));
+            return Err(stopped_serving());
         }
         let number = data as usize;
         let end = &mut self.conns[number].end;

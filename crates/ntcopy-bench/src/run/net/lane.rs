@@ -4,17 +4,16 @@ use std::time::Duration;
 
 use rustix::process::getpid;
 
-use super::client::{CpuNs, NetClient, Window};
-use super::message::{Order, Reply, Server, Shape};
+use super::client::{CpuNs, NetClient, Window, stopped_serving};
+use super::message::{NAME, Order, Reply, Server, Shape};
 use super::network::Network;
 use super::pingpong::{PingPong, Pings};
-use super::process::ServerProcess;
 use crate::experiment::{Family, NetMode};
 use crate::plan::SMALLEST_HINTED_BYTES;
 use crate::run::cpu_clock::CpuClock;
 use crate::run::load;
 use crate::run::meter::{Events, Meter};
-use crate::run::process::Part as _;
+use crate::run::process::Process;
 use crate::run::proof::{Due, Proof};
 use crate::run::schedule::Schedule;
 use crate::run::{self, Failure, Stop, send};
@@ -50,7 +49,8 @@ pub struct Lane<'a> {
     mode: NetMode,
     number: u8,
     ourselves: CpuClock,
-    server: Option<ServerProcess>,
+    /// The server, and the clock of its CPU time.
+    server: Option<(Server, CpuClock)>,
     shape: Shape,
 }
 
@@ -72,8 +72,9 @@ impl<'a> Lane<'a> {
         self.server = None;
     }
 
-    fn server(&mut self) -> Result<&mut ServerProcess, Failure> {
-        self.server.as_mut().ok_or_else(|| Failure::Server("it is not there".to_owned()))
+    fn server(&mut self) -> Result<&mut Server, Failure> {
+        let missing = || Failure::Process { name: NAME, what: "it is not there".to_owned() };
+        self.server.as_mut().map(|(server, _)| server).ok_or_else(missing)
     }
 
     /// Makes new connections, and gives the server its ends of them.
@@ -99,16 +100,19 @@ impl<'a> Lane<'a> {
             theirs.push(their_end);
         }
         if self.server.is_none() {
-            let server =
-                ServerProcess::start(setup.server_args, setup.network, setup.patience, setup.stop)?;
-            let server = self.server.insert(server);
+            let patience = (setup.patience, setup.stop);
+            let server: Server = Process::start(NAME, setup.server_args, patience, |command| {
+                setup.network.at_server(|| command.spawn())
+            })?;
+            let clock = CpuClock::new(server.pid())?;
+            let (server, _) = self.server.insert((server, clock));
             if let Some(cpu) = setup.server_cpu {
                 server.ask(&Order::Place { cpu })?;
             }
         }
         let server = self.server()?;
         server.ask(&Order::Forget)?;
-        server.give(&theirs)?;
+        server.give(&theirs, |count| Order::Sockets { count })?;
         Ok(ours)
     }
 
@@ -116,7 +120,7 @@ impl<'a> Lane<'a> {
     pub fn connect_client(&mut self, traffic: &Traffic) -> Result<NetClient, Failure> {
         let sockets = self.connect(traffic)?;
         let (shape, patience) = (self.shape, (self.setup.patience, self.setup.stop));
-        NetClient::new(sockets, &**self.server()?, &shape, patience)
+        NetClient::new(sockets, &*self.server()?, &shape, patience)
     }
 
     /// A new connection for messages there and back.
@@ -128,7 +132,7 @@ impl<'a> Lane<'a> {
 
     /// CPU time of both processes so far.
     fn cpu(&self) -> Result<CpuNs, Failure> {
-        let server = self.server.as_ref().map_or(Ok(0), ServerProcess::cpu_ns)?;
+        let server = self.server.as_ref().map_or(Ok(0), |(_, clock)| clock.ns())?;
         Ok(CpuNs { client: self.ourselves.ns()?, server })
     }
 
@@ -144,12 +148,8 @@ impl<'a> Lane<'a> {
         let done = what(self);
         let (value, answered) = match done {
             // It has said why.
-            Err(Failure::Server(_)) => {
-                return Err(self
-                    .server()?
-                    .reply()
-                    .err()
-                    .unwrap_or_else(|| Failure::Server("it stopped serving".to_owned())));
+            Err(Failure::Process { .. }) => {
+                return Err(self.server()?.reply().err().unwrap_or_else(stopped_serving));
             }
             Err(failure) => return Err(failure),
             Ok(done) => done,
@@ -159,7 +159,7 @@ impl<'a> Lane<'a> {
             Reply::Answered { responses } => Err(Failure::Answer(format!(
                 "the server sent {responses} responses, and {answered} came"
             ))),
-            other => Err(Server::unexpected(&other)),
+            other => Err(self.server()?.unexpected(&other)),
         }
     }
 

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::Failure;
-use crate::run::process::{Part, TakesSockets};
+use crate::run::process::Process;
 
+/// What failures of the server call it.
+pub const NAME: &str = "the server";
 /// The number of the last message that is sent back, which ends the server's part.
 pub const LAST: u64 = u64::MAX;
 
@@ -50,44 +51,7 @@ pub enum Reply {
     Answered {
         responses: u64,
     },
-    WrongByte {
-        socket: u32,
-        position: u64,
-        expected: u8,
-        got: u8,
-    },
-    /// The order could not be carried out.
-    Failed {
-        what: String,
-    },
 }
 
 /// The server, as the client sees it.
-#[derive(Debug)]
-pub enum Server {}
-
-impl Part for Server {
-    type Order = Order;
-    type Reply = Reply;
-    const NAME: &'static str = "the server";
-
-    fn wrong(what: String) -> Failure {
-        Failure::Server(what)
-    }
-
-    fn judge(reply: Reply) -> Result<Reply, Failure> {
-        match reply {
-            Reply::Failed { what } => Err(Failure::Server(what)),
-            Reply::WrongByte { socket, position, expected, got } => {
-                Err(Failure::WrongByte { socket, position, expected, got })
-            }
-            other => Ok(other),
-        }
-    }
-}
-
-impl TakesSockets for Server {
-    fn sockets(count: u32) -> Order {
-        Order::Sockets { count }
-    }
-}
+pub type Server = Process<Order, Reply>;

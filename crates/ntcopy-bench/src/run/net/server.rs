@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::time::Timespec;
 
 use super::end::{End, Got, Side};
-use super::message::{Order, Reply, Shape};
+use super::message::{NAME, Order, Reply, Shape};
 use super::pingpong::echo;
 use crate::run::link::{self, Received};
+use crate::run::process;
 use crate::run::{Failure, cpus};
 
 /// Events that are taken at a time.
@@ -26,29 +26,8 @@ const TURN: Duration = Duration::from_secs(1);
 /// Meant to be all that a hidden verb of the program does.
 #[must_use]
 pub fn main() -> ExitCode {
-    // The client may be killed without a chance to tell us.
-    let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    let line = std::io::stdin();
-    match serve(line.as_fd()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(errno) => {
-            eprintln!("ntcopy: the server lost its line to the client: {errno}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn serve(line: BorrowedFd<'_>) -> rustix::io::Result<()> {
-    let mut sockets: Vec<OwnedFd> = Vec::new();
-    loop {
-        let (order, carried) = match link::receive::<Order>(line)? {
-            Received::Message(order, carried) => (order, carried),
-            Received::Closed => return Ok(()),
-            Received::Nothing(_) => continue,
-        };
-        let reply = carry_out(line, &mut sockets, order, carried).unwrap_or_else(reply_for);
-        link::send_encoded(line, &link::encode(&reply))?;
-    }
+    let mut sockets = Vec::new();
+    process::serve(NAME, |line, order, carried| Ok(carry_out(line, &mut sockets, order, carried)?))
 }
 
 fn carry_out(
@@ -89,16 +68,7 @@ fn carry_out(
 }
 
 fn say(line: BorrowedFd<'_>, reply: &Reply) -> Result<(), Failure> {
-    link::send_encoded(line, &link::encode(reply)).map_err(Failure::os("cannot answer"))
-}
-
-fn reply_for(failure: Failure) -> Reply {
-    match failure {
-        Failure::WrongByte { socket, position, expected, got } => {
-            Reply::WrongByte { socket, position, expected, got }
-        }
-        other => Reply::Failed { what: other.to_string() },
-    }
+    process::answer(line, &Ok(reply)).map_err(Failure::os("cannot answer"))
 }
 
 struct Serving<'a> {

@@ -122,7 +122,7 @@ fn reap(child: Pid) -> Result<(), Failure> {
     match ended.and_then(|(_, status)| status.exit_status()) {
         Some(0) => Ok(()),
         Some(WRONG) => Err(Failure::WrongInChild),
-        _ => Err(Failure::Worker("a forked child was killed".to_owned())),
+        _ => Err(Failure::Answer("a forked child was killed".to_owned())),
     }
 }
 
