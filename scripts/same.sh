@@ -68,7 +68,7 @@ said() {
 helped() {
 	out/same/ntcopy "$@" --help
 	for below in $(out/same/ntcopy "$@" --help | awk '
-		/^[A-Z]/ { list = /^(Commands|Experiments|What most|Measuring|Kernels)/ }
+		/^[A-Z]/ { list = /^(Commands|Experiments|What most|Measuring|Kernels, )/ }
 		list && /^  [a-z]/ && $1 != "help" { print $1 }'); do
 		helped "$@" "$below"
 	done
