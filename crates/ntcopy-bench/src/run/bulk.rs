@@ -16,13 +16,11 @@ mod threads;
 mod work;
 mod worker;
 
-use std::fs;
-
-use memmap2::{Advice, MmapMut, MmapOptions};
+use memmap2::{Advice, MmapMut};
 use ntcopy::cpu::Cpu;
-use ntcopy_record::units::Bytes;
 
 use crate::plan::bulk::Resources;
+use crate::run::memory::{available_bytes, map};
 use crate::run::{Failure, cpus, pattern};
 
 pub use message::Traffic;
@@ -35,28 +33,13 @@ const SEED: u64 = 7;
 
 /// Maps memory and touches every page; with a seed, fills it with that pattern.
 fn map_memory(len_bytes: u64, huge_pages: bool, seed: Option<u64>) -> Result<MmapMut, Failure> {
-    let len = usize::try_from(len_bytes)
-        .map_err(|_| Failure::Limit(format!("{} do not fit in memory", Bytes(len_bytes))))?;
-    let doing = || format!("cannot map {}", Bytes(len_bytes));
-    // A mapping of nothing is refused.
-    let mut map = MmapOptions::new().len(len.max(1)).map_anon().map_err(Failure::io(doing()))?;
     let advice = if huge_pages { Advice::HugePage } else { Advice::NoHugePage };
-    // A kernel without huge pages has no advice about them either, and then all are small.
-    let _ = map.advise(advice);
+    let mut map = map(len_bytes, advice)?;
     match seed {
         Some(seed) => pattern::fill(seed, 0, &mut map),
         None => map.fill(0),
     }
     Ok(map)
-}
-
-/// Bytes of memory that are to be had without pushing anything out; 0 if the kernel doesn't tell.
-#[must_use]
-pub fn available_bytes() -> u64 {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) << 10
 }
 
 /// What a plan has to know of this machine.

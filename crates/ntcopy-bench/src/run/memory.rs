@@ -1,11 +1,35 @@
-//! The memory that is sent from: mapped once, touched once, kept.
+//! Memory: how much there is, and that which is sent from: mapped once, touched once, kept.
 
+use std::fs;
 use std::ops::Range;
 
-use memmap2::{MmapMut, MmapOptions};
+use memmap2::{Advice, MmapMut, MmapOptions};
 use ntcopy_record::units::Bytes;
 
 use super::{Failure, pattern};
+
+/// Bytes of memory that are to be had without pushing anything out; 0 if the kernel doesn't tell.
+#[must_use]
+pub fn available_bytes() -> u64 {
+    available(&fs::read_to_string("/proc/meminfo").unwrap_or_default())
+}
+
+fn available(meminfo: &str) -> u64 {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
+}
+
+/// Maps memory without touching it, on pages of the kind that is advised.
+pub fn map(len_bytes: u64, advice: Advice) -> Result<MmapMut, Failure> {
+    let doing = || format!("cannot map {}", Bytes(len_bytes));
+    let len = usize::try_from(len_bytes).map_err(|_| Failure::Limit(doing()))?;
+    // A mapping of nothing is refused.
+    let map = MmapOptions::new().len(len.max(1)).map_anon().map_err(Failure::io(doing()))?;
+    // A kernel without huge pages has no advice about them either, and then all are small.
+    let _ = map.advise(advice);
+    Ok(map)
+}
 
 /// A mapping of whole pages.
 pub struct Buffer(MmapMut);
@@ -13,13 +37,7 @@ pub struct Buffer(MmapMut);
 impl Buffer {
     /// Maps memory without touching it.
     pub fn new(len_bytes: u64) -> Result<Buffer, Failure> {
-        let len = usize::try_from(len_bytes)
-            .map_err(|_| Failure::Limit(format!("{} do not fit in memory", Bytes(len_bytes))))?;
-        let map = MmapOptions::new()
-            .len(len)
-            .map_anon()
-            .map_err(Failure::io(format!("cannot map {}", Bytes(len_bytes))))?;
-        Ok(Buffer(map))
+        map(len_bytes, Advice::Normal).map(Buffer)
     }
 
     pub fn bytes(&self, range: Range<usize>) -> &[u8] {
@@ -91,6 +109,13 @@ impl DataSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn available_memory_is_read_in_bytes() {
+        assert_eq!(available("MemTotal: 9 kB\nMemAvailable:   12 kB\n"), 12 << 10);
+        assert_eq!(available("MemTotal: 9 kB\n"), 0);
+        assert!(available_bytes() > 1 << 20);
+    }
 
     #[test]
     fn objects_come_round_robin_and_whole() {

@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use ntcopy_record::units::Bytes;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::{Failure, inet};
+use super::{Failure, inet, limits};
 use crate::experiment::Family;
 use crate::plan::CellPlan;
 
@@ -74,20 +72,7 @@ fn size_send_buffer(socket: impl AsFd, bytes: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Raises the soft limit of open files where it is too low for the sockets.
+/// Lets this process have both ends of so many sockets.
 pub fn allow_files(sockets: u32) -> Result<(), Failure> {
-    let files = 2 * u64::from(sockets) + OTHER_FILES;
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= files) {
-        return Ok(());
-    }
-    if limit.maximum.is_some_and(|most| most < files) {
-        return Err(Failure::Limit(format!(
-            "{files} open files are needed, and {} are allowed: raise the limit (ulimit -Hn) or \
-             use fewer --sockets",
-            limit.maximum.unwrap_or_default()
-        )));
-    }
-    setrlimit(Resource::Nofile, Rlimit { current: Some(files), maximum: limit.maximum })
-        .map_err(|errno: Errno| Failure::os("cannot raise the limit of open files")(errno))
+    limits::allow_files(2 * u64::from(sockets) + OTHER_FILES, "fewer --sockets").map(drop)
 }

@@ -85,8 +85,23 @@ impl From<Failure> for Halt {
     }
 }
 
-/// The modes that this machine has, and those that it lacks by name, each with the reason.
-pub type Available<Mode, Name = Mode> = (Vec<Mode>, Vec<(Name, String)>);
+/// The modes that this machine has, and those that it lacks, each with the reason.
+pub type Available<M> = (Vec<M>, Vec<(M, String)>);
+
+/// Asks of each mode why it is not to be had here, if so.
+pub fn available<M: Copy>(
+    modes: &[M],
+    why: impl Fn(M) -> Result<Option<String>, Failure>,
+) -> Result<Available<M>, Failure> {
+    let (mut here, mut missing) = (Vec::new(), Vec::new());
+    for mode in modes {
+        match why(*mode)? {
+            None => here.push(*mode),
+            Some(why) => missing.push((*mode, why)),
+        }
+    }
+    Ok((here, missing))
+}
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct At {
@@ -224,6 +239,14 @@ impl<'a> Recording<'a> {
     ) -> Result<(), WriteError> {
         let (mode, why) = (mode.to_string(), why.into());
         self.writer.line(&Line::Unavailable(Unavailable { mode, why, cell }))
+    }
+
+    /// The same of several modes, in no cell.
+    pub fn missing<M: Display>(
+        &mut self,
+        missing: impl IntoIterator<Item = (M, String)>,
+    ) -> Result<(), WriteError> {
+        missing.into_iter().try_for_each(|(mode, why)| self.unavailable(mode, why, None))
     }
 
     pub fn error(

@@ -7,7 +7,7 @@ use ntcopy_record::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Machine, RunError, Sample};
 
-use super::driver::{At, Available, Experiment, Halt, Lanes, Options, Recording, error_row, index};
+use super::driver::{At, Experiment, Halt, Lanes, Options, Recording, available, error_row, index};
 use super::{MeasureError, Outcome, Progress};
 use crate::experiment::Mode;
 use crate::plan::{CellPlan, Form, Plan};
@@ -34,11 +34,10 @@ impl Experiment for Plan {
         progress: &mut Progress,
     ) -> Result<Outcome, MeasureError> {
         run::preflight(self).map_err(MeasureError::Start)?;
-        let (modes, missing) = available(&self.modes).map_err(MeasureError::Start)?;
+        let (modes, missing) =
+            available(&self.modes, run::unavailable).map_err(MeasureError::Start)?;
         let mut recording = Recording::begin(self, machine, options, stop, progress)?;
-        for (mode, why) in missing {
-            recording.unavailable(mode, why, None)?;
-        }
+        recording.missing(missing)?;
         let plan = Plan { modes, ..self.clone() };
         recording.expect(plan.samples());
         let rig_options = RigOptions {
@@ -56,18 +55,6 @@ impl Experiment for Plan {
         })?;
         recording.end(stop.signal().filter(|_| halted))
     }
-}
-
-/// The modes that this kernel has, and those that it has not, with the reason.
-fn available(modes: &[Mode]) -> Result<Available<Mode>, Failure> {
-    let (mut here, mut missing) = (Vec::new(), Vec::new());
-    for mode in modes {
-        match run::unavailable(*mode)? {
-            None => here.push(*mode),
-            Some(why) => missing.push((*mode, why)),
-        }
-    }
-    Ok((here, missing))
 }
 
 /// Writes that no mode of the cell is to be had.

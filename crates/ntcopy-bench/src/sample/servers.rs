@@ -3,21 +3,9 @@
 use ntcopy_record::Sample;
 
 use crate::experiment::NetMode;
-use crate::run::net::{self, Lane, Setup};
+use crate::run::net::{Lane, Setup};
 use crate::run::{Failure, Stop};
-use crate::sample::driver::{At, Available, Halt, Lanes, Recording};
-
-/// The modes that can be had here, and those that can't, with the reason.
-pub fn available(modes: &[NetMode]) -> Result<Available<NetMode>, Failure> {
-    let (mut here, mut missing) = (Vec::new(), Vec::new());
-    for mode in modes {
-        match net::unavailable(*mode)? {
-            None => here.push(*mode),
-            Some(why) => missing.push((*mode, why)),
-        }
-    }
-    Ok((here, missing))
-}
+use crate::sample::driver::{At, Halt, Lanes, Recording};
 
 /// A mode's server and its connections.
 pub struct Connected<'a, C> {

@@ -97,7 +97,7 @@ fn a_bad_override_is_an_error_before_anything_is_measured() {
 
 #[test]
 fn what_does_not_fit_the_memory_is_left_out_aloud() {
-    if ntcopy_bench::run::bulk::available_bytes() > 80 << 30 {
+    if ntcopy_bench::run::available_bytes() > 80 << 30 {
         // The largest size would fit, and take its time.
         return;
     }

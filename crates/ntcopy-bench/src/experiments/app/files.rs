@@ -9,9 +9,9 @@ use super::command;
 use super::connection::{Connection, buffer, fill};
 use super::plan::{App, AppMode, Plan};
 use super::wire::path;
-use crate::experiments::http::run::{allow, link_tree};
+use crate::experiments::http::run::link_tree;
 use crate::experiments::turns::program::{Output, Program};
-use crate::run::{Failure, Stop};
+use crate::run::{Failure, Stop, allow_files};
 
 /// Descriptors beside those of values and connections.
 const OTHER_FILES: u64 = 512;
@@ -27,8 +27,8 @@ pub fn allow_open(plan: &Plan) -> Result<(), Failure> {
              larger --large"
         )));
     }
-    allow(files + u64::from(plan.most_connections()) + OTHER_FILES)?;
-    Ok(())
+    let needed = files + u64::from(plan.most_connections()) + OTHER_FILES;
+    allow_files(needed, "fewer --connections or a smaller --dataset").map(drop)
 }
 
 /// The folder that a server serves. The files are made once: all modes serve the same pages of

@@ -10,7 +10,7 @@ use super::lines::{Cycle, Memory, has_clflushopt, read};
 use super::trigger::{self, Trigger, Triggers};
 use super::{LINE_BYTES, Level, NOTHING, Plan, program};
 use crate::run::{Failure, Stop, stay_on};
-use crate::sample::driver::{Experiment, Options, Recording};
+use crate::sample::driver::{Experiment, Options, Recording, available};
 use crate::sample::{MeasureError, Outcome, Progress};
 use ntcopy_record::stats::footprint::{CPU_NS, DISPLACED, PROGRAM, param};
 use ntcopy_record::stats::median;
@@ -77,7 +77,8 @@ impl Experiment for Plan {
         }
         stay_on(Some(self.cpu)).map_err(start)?;
         let mut recording = Recording::begin(self, machine, options, stop, progress)?;
-        let calls = available(self, &mut recording)?;
+        let (calls, missing) = available(&self.calls, trigger::unavailable).map_err(start)?;
+        recording.missing(missing)?;
         let mut triggers = Triggers::new(&calls).map_err(start)?;
         let mut first_cell = 0;
         for level in &self.levels {
@@ -96,18 +97,6 @@ impl Experiment for Plan {
         }
         recording.end(stop.signal())
     }
-}
-
-/// The calls that can be made here; lines for those that can't.
-fn available(plan: &Plan, recording: &mut Recording<'_>) -> Result<Vec<Call>, MeasureError> {
-    let mut here = Vec::new();
-    for call in &plan.calls {
-        match trigger::unavailable(*call).map_err(MeasureError::Start)? {
-            None => here.push(*call),
-            Some(why) => recording.unavailable(call, why, None)?,
-        }
-    }
-    Ok(here)
 }
 
 /// The set of lines and the clock's threshold for a level, or why there is none.

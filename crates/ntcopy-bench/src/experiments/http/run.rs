@@ -30,7 +30,6 @@ pub use body_reader::BodyReader;
 pub use client::Client;
 pub use data::Data;
 pub(crate) use data::link_tree;
-pub(crate) use limits::allow;
 pub use limits::{allow_files, place_client};
 pub use load::{Meter, Window};
 pub(crate) use programs::{Program, find as find_program};

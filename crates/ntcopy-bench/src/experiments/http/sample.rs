@@ -11,7 +11,7 @@ use super::plan::{HttpCell, HttpForm, HttpPlan};
 use super::run::{self, Certificate, Client, Data, Events, Running, Scratch, Setup};
 use super::{Scheme, Stack, Way};
 use crate::run::{Failure, Stop};
-use crate::sample::driver::{Available, Experiment, Halt, Options, Recording, index};
+use crate::sample::driver::{Experiment, Halt, Options, Recording, available, index};
 use crate::sample::{MeasureError, Outcome, Progress, in_this_namespace};
 
 /// One way while it is measured: its daemons, and the client's connections to them.
@@ -62,13 +62,17 @@ impl Experiment for HttpPlan {
     ) -> Result<Outcome, MeasureError> {
         let start = MeasureError::Start;
         let open_files = run::allow_files(self).map_err(start)?;
-        let (ways, missing) = available(self).map_err(start)?;
+        let (ways, missing) =
+            available(&self.ways, |way| run::unavailable(way, self.scheme)).map_err(start)?;
+        // Without what all are compared with there is nothing to measure.
+        let is_baseline = |(way, _): &&(Way, String)| self.ways.first() == Some(way);
+        if let Some((_, why)) = missing.iter().find(is_baseline) {
+            return Err(start(Failure::Limit(why.clone())));
+        }
         run::place_client(self).map_err(start)?;
         let machine = in_this_namespace(machine);
         let mut recording = Recording::begin(self, machine, options, stop, progress)?;
-        for (mode, why) in missing {
-            recording.unavailable(mode, why, None)?;
-        }
+        recording.missing(missing.into_iter().map(|(way, why)| (self.name(way), why)))?;
         recording.expect(self.cells.len() as u64 * self.samples_of_a_cell(&ways));
         let mut bench = Bench {
             plan: self,
@@ -95,20 +99,6 @@ impl HttpPlan {
     fn samples_of_a_cell(&self, ways: &[Way]) -> u64 {
         u64::from(self.pairs) * ways.len() as u64
     }
-}
-
-/// The ways that can be had here, and those that can't, with the reason.
-fn available(plan: &HttpPlan) -> Result<Available<Way, String>, Failure> {
-    let (mut here, mut missing) = (Vec::new(), Vec::new());
-    for way in &plan.ways {
-        match run::unavailable(*way, plan.scheme)? {
-            None => here.push(*way),
-            // Without what all are compared with there is nothing to measure.
-            Some(why) if plan.ways.first() == Some(way) => return Err(Failure::Limit(why)),
-            Some(why) => missing.push((plan.name(*way), why)),
-        }
-    }
-    Ok((here, missing))
 }
 
 impl Bench<'_> {

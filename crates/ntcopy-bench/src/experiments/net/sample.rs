@@ -10,8 +10,8 @@ use super::{NetCell, NetPlan};
 use crate::experiment::{LoadForm, NetMode};
 use crate::run::net::{self, Events, Lane, NetClient, Network, Schedule, Setup, Traffic, Window};
 use crate::run::{Failure, Stop, stay_on};
-use crate::sample::driver::{At, Experiment, Halt, Options, Recording, index};
-use crate::sample::servers::{Connected, Exchange, Servers, Taken, available, servers};
+use crate::sample::driver::{At, Experiment, Halt, Options, Recording, available, index};
+use crate::sample::servers::{Connected, Exchange, Servers, Taken, servers};
 use crate::sample::{MeasureError, Outcome, Progress, cpu_phases, in_this_namespace};
 
 /// Why TCP's own way says nothing of datagrams.
@@ -38,13 +38,11 @@ impl Experiment for NetPlan {
         net::allow_files(self.most_connections(), self.modes.len()).map_err(start)?;
         stay_on(self.places.map(|places| places.client)).map_err(start)?;
         // Before the namespaces: the first one alone shows the kernel's settings.
-        let (modes, missing) = available(&self.modes).map_err(start)?;
+        let (modes, missing) = available(&self.modes, net::unavailable).map_err(start)?;
         let network = Network::make(self.between, &self.families(), &self.modes).map_err(start)?;
         let machine = in_this_namespace(machine);
         let mut recording = Recording::begin(self, machine, options, stop, progress)?;
-        for (mode, why) in missing {
-            recording.unavailable(mode, why, None)?;
-        }
+        recording.missing(missing)?;
         recording.expect(self.cells.len() as u64 * u64::from(self.pairs) * modes.len() as u64);
         let setup = Setup {
             server_args: &options.worker_args,

@@ -10,8 +10,8 @@ use super::{PingPongCell, PingPongPlan};
 use crate::experiment::NetMode;
 use crate::run::net::{self, Events, Lane, Network, PingPong, Pings, Setup, Traffic};
 use crate::run::{Failure, Stop, stay_on};
-use crate::sample::driver::{At, Experiment, Halt, Options, Recording, index};
-use crate::sample::servers::{Connected, Exchange, Servers, Taken, available, servers};
+use crate::sample::driver::{At, Experiment, Halt, Options, Recording, available, index};
+use crate::sample::servers::{Connected, Exchange, Servers, Taken, servers};
 use crate::sample::{MeasureError, Outcome, Progress, cpu_phases, in_this_namespace};
 
 /// Messages that are compared before anything is timed.
@@ -36,12 +36,10 @@ impl Experiment for PingPongPlan {
         let start = MeasureError::Start;
         net::allow_files(1, self.modes.len()).map_err(start)?;
         stay_on(self.places.map(|places| places.client)).map_err(start)?;
-        let (modes, missing) = available(&self.modes).map_err(start)?;
+        let (modes, missing) = available(&self.modes, net::unavailable).map_err(start)?;
         let machine = in_this_namespace(machine);
         let mut recording = Recording::begin(self, machine, options, stop, progress)?;
-        for (mode, why) in missing {
-            recording.unavailable(mode, why, None)?;
-        }
+        recording.missing(missing)?;
         recording.expect(self.cells.len() as u64 * u64::from(self.pairs) * modes.len() as u64);
         let setup = Setup {
             server_args: &options.worker_args,

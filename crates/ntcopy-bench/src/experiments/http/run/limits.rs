@@ -1,7 +1,5 @@
 //! What the system has to allow.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
 use crate::experiments::http::plan::HttpPlan;
 use crate::run::{Failure, cpus, netns};
 
@@ -12,8 +10,7 @@ const FILES_A_CONNECTION: u64 = 4;
 /// The mappings that a process has, about; storaged has one for each object.
 const MOST_OBJECTS: u64 = 60_000;
 
-/// Raises this process's limit of open files to what it may be, since the daemons inherit it, and
-/// gives it.
+/// Lets this process and the daemons have what they open; gives how many files that is.
 pub fn allow_files(plan: &HttpPlan) -> Result<u64, Failure> {
     let needed = plan.cells.iter().map(|cell| {
         let connections = u64::from(cell.connections);
@@ -29,24 +26,7 @@ pub fn allow_files(plan: &HttpPlan) -> Result<u64, Failure> {
             cell.objects()
         )));
     }
-    allow(needed)
-}
-
-/// Raises the limit of open files to what it may be, and gives it.
-pub fn allow(needed: u64) -> Result<u64, Failure> {
-    let limit = getrlimit(Resource::Nofile);
-    if limit.maximum.is_some_and(|most| most < needed) {
-        return Err(Failure::Limit(format!(
-            "{needed} open files are needed, and {} are allowed: raise the limit (ulimit -Hn), or \
-             use fewer --connections or a smaller --dataset",
-            limit.maximum.unwrap_or_default()
-        )));
-    }
-    let all = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    setrlimit(Resource::Nofile, all)
-        .map_err(Failure::os("cannot raise the limit of open files"))?;
-    // A program that asks for room for each of them must not be given an infinite number.
-    Ok(limit.maximum.unwrap_or(needed).max(needed))
+    crate::run::allow_files(needed, "fewer --connections or a smaller --dataset")
 }
 
 /// Keeps this process, the client, where the plan has it. With a congestion control of the plan's

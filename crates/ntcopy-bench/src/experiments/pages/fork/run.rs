@@ -5,8 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use memmap2::{Advice, MmapMut, MmapOptions};
-use ntcopy_record::units::Bytes;
+use memmap2::{Advice, MmapMut};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::pipe::pipe;
@@ -14,7 +13,7 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::{ForkCell, Use, User};
 use crate::experiment::bulk::PAGE_BYTES;
-use crate::run::{Failure, Stop, pattern};
+use crate::run::{Failure, Stop, map, pattern};
 
 /// What the buffer holds before anybody writes to it.
 const SEED: u64 = 11;
@@ -38,11 +37,7 @@ pub struct ForkLoop {
 impl ForkLoop {
     /// Maps the buffer in small pages, and fills it.
     pub fn new(cell: ForkCell, stop: &Stop) -> Result<ForkLoop, Failure> {
-        let doing = format!("cannot map {}", Bytes(cell.buffer_bytes));
-        let buffer = MmapOptions::new().len(cell.buffer_bytes as usize).map_anon();
-        let mut buffer = buffer.map_err(Failure::io(doing))?;
-        // A kernel without huge pages has no advice about them, and then all are small.
-        let _ = buffer.advise(Advice::NoHugePage);
+        let mut buffer = map(cell.buffer_bytes, Advice::NoHugePage)?;
         pattern::fill(SEED, 0, &mut buffer);
         let (read_end, write_end) = pipe().map_err(Failure::os("cannot make a pipe"))?;
         let stop = stop.clone();

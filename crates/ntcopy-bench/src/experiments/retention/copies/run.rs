@@ -295,17 +295,5 @@ pub fn sharing_core(cpu: u32) -> Option<Vec<u32>> {
     parse_list(&fs::read_to_string(path).ok()?)
 }
 
-/// Bytes of memory that can be used without pushing anything out; none if the kernel does not
-/// tell.
-#[must_use]
-pub fn room() -> Option<u64> {
-    available(&fs::read_to_string("/proc/meminfo").ok()?)
-}
-
-fn available(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-}
-
 #[cfg(test)]
 mod tests;

@@ -8,9 +8,9 @@ use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Machine, RunError, Sample};
 
 use super::plan::{CopiesCell, CopiesPlan};
-use super::run::{Bench, Felt, Length, Wrong, path, room};
+use super::run::{Bench, Felt, Length, Wrong, path};
 use super::{CopyMode, Victim};
-use crate::run::{Failure, Stop};
+use crate::run::{Failure, Stop, available_bytes};
 use crate::sample::driver::{At, Experiment, Halt, Lanes, Options, Recording, index};
 use crate::sample::{MeasureError, Outcome, Progress};
 
@@ -62,12 +62,14 @@ impl Experiment for CopiesPlan {
 
 fn enough_memory(plan: &CopiesPlan) -> Result<(), Failure> {
     let needed = plan.memory_bytes();
-    match room() {
-        Some(room) if room < needed => Err(Failure::Limit(format!(
+    match available_bytes() {
+        // The kernel does not tell.
+        0 => Ok(()),
+        available if available < needed => Err(Failure::Limit(format!(
             "source, destination and hot set take {}, and {} of memory are free: use a smaller \
              --dataset or --hot-set",
             Bytes(needed),
-            Bytes(room)
+            Bytes(available)
         ))),
         _ => Ok(()),
     }

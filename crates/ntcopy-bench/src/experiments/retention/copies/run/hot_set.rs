@@ -4,10 +4,9 @@ use std::hint::black_box;
 
 use memmap2::{Advice, MmapMut};
 
-use super::stream;
 use crate::experiment::LINE_BYTES;
-use crate::run::Failure;
 use crate::run::hot_set::cycle;
+use crate::run::{Failure, map};
 
 /// Lines of cache in one random cycle; each begins with the number of the next.
 pub struct HotSet {
@@ -22,7 +21,7 @@ impl HotSet {
     pub fn new(bytes: u64) -> Result<HotSet, Failure> {
         let count = u32::try_from(bytes / LINE_BYTES)
             .map_err(|_| Failure::Limit("a hot set has at most 256 GiB".to_owned()))?;
-        let mut map = stream::map(u64::from(count) * LINE_BYTES, Advice::HugePage)?;
+        let mut map = map(u64::from(count) * LINE_BYTES, Advice::HugePage)?;
         for (line, next) in map.chunks_exact_mut(LINE).zip(cycle(count)) {
             line[..4].copy_from_slice(&next.to_ne_bytes());
         }

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use memmap2::{Advice, MmapMut, MmapOptions};
+use memmap2::{Advice, MmapMut};
 use ntcopy::{Hints, Path};
 use ntcopy_record::units::Bytes;
 
 use super::nanos;
 use super::pace::Window;
 use crate::experiments::retention::copies::CopyMode;
-use crate::run::{Failure, Stop, pattern};
+use crate::run::{Failure, Stop, map, pattern};
 
 /// The source's pattern.
 const SEED: u64 = 1 << 41;
@@ -53,17 +53,6 @@ pub struct Stream {
     began: u64,
 }
 
-/// Maps memory without touching it, on huge pages where the kernel gives them: a victim that
-/// misses the TLB at every line would hide what the caches do.
-pub fn map(len_bytes: u64, advice: Advice) -> Result<MmapMut, Failure> {
-    let doing = || format!("cannot map {}", Bytes(len_bytes));
-    let len = usize::try_from(len_bytes).map_err(|_| Failure::Limit(doing()))?;
-    let map = MmapOptions::new().len(len).map_anon().map_err(Failure::io(doing()))?;
-    // A kernel without huge pages refuses, and the memory is as good without them.
-    let _ = map.advise(advice);
-    Ok(map)
-}
-
 fn hints(mode: CopyMode) -> Hints {
     match mode {
         CopyMode::Idle | CopyMode::Copy => Hints::TEMPORAL,
@@ -93,7 +82,8 @@ pub fn path(mode: CopyMode, object_bytes: u64) -> Result<Path, String> {
 }
 
 impl Stream {
-    /// Maps both sides and fills the source with its pattern.
+    /// Maps both sides and fills the source with its pattern, on huge pages where the kernel gives
+    /// them: a victim that misses the TLB at every line would hide what the caches do.
     pub fn new(dataset_bytes: u64, object_bytes: u64) -> Result<Stream, Failure> {
         let mut source = map(dataset_bytes, Advice::HugePage)?;
         pattern::fill(SEED, 0, &mut source);

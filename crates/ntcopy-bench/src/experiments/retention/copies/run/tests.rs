@@ -80,10 +80,3 @@ fn a_cpu_shares_with_itself_where_the_kernel_tells() {
     }
     assert_eq!(sharing_core(99_999), None);
 }
-
-#[test]
-fn available_memory_is_read_in_bytes() {
-    assert_eq!(available("MemTotal: 9 kB\nMemAvailable:   12 kB\n"), Some(12 * 1024));
-    assert_eq!(available("MemTotal: 9 kB\n"), None);
-    assert!(room().is_none_or(|bytes| bytes > 1 << 20));
-}
