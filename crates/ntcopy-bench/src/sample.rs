@@ -13,16 +13,19 @@ pub(crate) mod servers;
 mod write;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::PathBuf;
 
-use ntcopy_record::{ExperimentKind, Machine};
+use ntcopy_record::{ExperimentKind, Machine, Sample};
 use sha2::{Digest, Sha256};
 
+use crate::run::load::Window;
+use crate::run::meter::CpuNs;
 use crate::run::{Failure, unix_now_ns};
 use crate::tcp;
 
+pub(crate) use driver::{At, Halt, Recording};
 pub use driver::{Experiment, Options};
-pub(crate) use driver::{Halt, Recording};
 pub use progress::Progress;
 pub use write::{WriteError, Writer};
 
@@ -52,9 +55,37 @@ pub(crate) fn in_this_namespace(machine: Machine) -> Machine {
     Machine { tcp_congestion_control: tcp::congestion_control(), ..machine }
 }
 
-/// CPU time of both sides while the clock ran, by their names in a sample.
-pub(crate) fn cpu_phases(client_ns: u64, server_ns: u64) -> BTreeMap<String, u64> {
-    BTreeMap::from([("client_cpu".to_owned(), client_ns), ("server_cpu".to_owned(), server_ns)])
+/// Whose CPU time a window has, of a client and a server.
+pub(crate) const CLIENT_AND_SERVER: [&str; 2] = ["client_cpu", "server_cpu"];
+
+/// CPU time of processes while the clock ran, by their names in a sample.
+pub(crate) fn cpu_phases<const N: usize>(
+    processes: [&str; N],
+    cpu: CpuNs<N>,
+) -> BTreeMap<String, u64> {
+    processes.map(str::to_owned).into_iter().zip(cpu).collect()
+}
+
+/// The sample that a window comes to, with the kernel's counters of the whole run, if they were
+/// held against it; `latencies` is what its answers' times are called.
+pub(crate) fn window_sample<const N: usize>(
+    (at, mode): (At, impl Display),
+    processes: [&str; N],
+    window: Window<N>,
+    (latencies, mut counters): (&str, BTreeMap<String, u64>),
+) -> Sample {
+    let mut series = BTreeMap::from([("answered".to_owned(), vec![window.answered])]);
+    if !counters.is_empty() {
+        series.insert("counted_bytes".to_owned(), vec![window.all_bytes]);
+    }
+    if let Some(answers) = &window.answers {
+        series.extend(answers.series(latencies));
+    }
+    // Those of what was clocked, given up or not.
+    counters.extend(window.events);
+    let phases_ns = cpu_phases(processes, window.cpu);
+    let sample = at.sample(mode, window.bytes, window.elapsed_ns);
+    Sample { phases_ns, counters, series, ..sample }
 }
 
 /// `<date>-<time>-<experiment>-<eight hex digits>`, in UTC.

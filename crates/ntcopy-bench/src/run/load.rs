@@ -6,20 +6,14 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::Failure;
-use super::meter::Meter;
+use super::meter::{CpuNs, Meter, cpu_since};
 use super::schedule::{Answers, Schedule, gives_up_ns, histogram, precise_timers, take_answers};
 
-/// CPU time of the processes that take part, so far.
-pub trait CpuTimes: Copy {
-    #[must_use]
-    fn since(self, before: Self) -> Self;
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Window<C> {
+pub struct Window<const N: usize> {
     pub bytes: u64,
     pub elapsed_ns: u64,
-    pub cpu: C,
+    pub cpu: CpuNs<N>,
     /// What the hardware counted meanwhile.
     pub events: BTreeMap<String, u64>,
     pub answered: u64,
@@ -32,11 +26,11 @@ pub struct Window<C> {
 
 /// Where a window began, or where it ended.
 #[derive(Debug, Clone)]
-pub struct Mark<C> {
+pub struct Mark<const N: usize> {
     at_ns: u64,
     bytes: u64,
     answered: u64,
-    cpu: C,
+    cpu: CpuNs<N>,
     events: BTreeMap<String, u64>,
 }
 
@@ -49,30 +43,30 @@ pub struct Tally {
 
 impl Tally {
     /// The window begins; its clock is read when the counters are on.
-    pub fn begin<C>(
+    pub fn begin<const N: usize>(
         &self,
         clock_ns: impl Fn() -> u64,
-        meter: Meter<'_, C>,
-    ) -> Result<Mark<C>, Failure> {
+        meter: Meter<'_, N>,
+    ) -> Result<Mark<N>, Failure> {
         let (cpu, events) = (meter.start()?, BTreeMap::new());
         Ok(Mark { at_ns: clock_ns(), bytes: self.bytes, answered: self.answered, cpu, events })
     }
 
-    pub fn end<C>(&self, at_ns: u64, meter: Meter<'_, C>) -> Result<Mark<C>, Failure> {
+    pub fn end<const N: usize>(&self, at_ns: u64, meter: Meter<'_, N>) -> Result<Mark<N>, Failure> {
         let (cpu, events) = meter.stop()?;
         Ok(Mark { at_ns, bytes: self.bytes, answered: self.answered, cpu, events })
     }
 
-    pub fn window<C: CpuTimes>(
+    pub fn window<const N: usize>(
         &self,
-        from: Mark<C>,
-        to: Mark<C>,
+        from: Mark<N>,
+        to: Mark<N>,
         answers: Option<Answers>,
-    ) -> Window<C> {
+    ) -> Window<N> {
         Window {
             bytes: to.bytes - from.bytes,
             elapsed_ns: (to.at_ns - from.at_ns).max(1),
-            cpu: to.cpu.since(from.cpu),
+            cpu: cpu_since(to.cpu, from.cpu),
             events: to.events,
             answered: to.answered - from.answered,
             all_bytes: self.bytes,
@@ -110,16 +104,16 @@ pub trait Asks {
 /// of them are busy; at the end what is under way is taken, unclocked.
 ///
 /// `times_answers`: a clock is read for each answer, and how long each took is kept.
-pub fn closed<A: Asks, C: CpuTimes>(
+pub fn closed<A: Asks, const N: usize>(
     asks: &mut A,
     (warm_up, clocked): (Duration, Duration),
     times_answers: bool,
-    meter: Meter<'_, C>,
-) -> Result<Window<C>, Failure> {
+    meter: Meter<'_, N>,
+) -> Result<Window<N>, Failure> {
     let opens_ns = asks.ns() + ns(warm_up);
     let mut tally = Tally::default();
     let mut latencies = times_answers.then(histogram).transpose()?;
-    let (mut opened, mut closed) = (None::<Mark<C>>, None::<Mark<C>>);
+    let (mut opened, mut closed) = (None::<Mark<N>>, None::<Mark<N>>);
     let mut asking = asks.connections();
     let clock = |asks: &A| if times_answers { asks.ns() } else { 0 };
     for number in 0..asking {
@@ -172,11 +166,11 @@ pub fn closed<A: Asks, C: CpuTimes>(
 
 /// Requests go out when they are due, on whatever connection has nothing to do, or as soon as one
 /// has; how long an answer took counts from when the request was due.
-pub fn open<A: Asks, C: CpuTimes>(
+pub fn open<A: Asks, const N: usize>(
     asks: &mut A,
     schedule: &Schedule,
-    meter: Meter<'_, C>,
-) -> Result<Window<C>, Failure> {
+    meter: Meter<'_, N>,
+) -> Result<Window<N>, Failure> {
     precise_timers()?;
     let mut run = OpenRun::new(asks, schedule)?;
     let gives_up_ns = gives_up_ns(schedule);

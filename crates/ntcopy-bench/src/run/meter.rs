@@ -35,34 +35,34 @@ impl Events {
     }
 }
 
-/// Reads CPU time, and has the hardware count in between.
-pub struct Meter<'a, C> {
-    cpu: &'a dyn Fn() -> Result<C, Failure>,
+/// CPU time of the processes that take part so far, nanoseconds, in the experiment's own order.
+pub type CpuNs<const N: usize> = [u64; N];
+
+/// CPU time from one look to another.
+pub fn cpu_since<const N: usize>(to: CpuNs<N>, from: CpuNs<N>) -> CpuNs<N> {
+    std::array::from_fn(|at| to[at].saturating_sub(from[at]))
+}
+
+/// Reads the CPU time of so many processes, and has the hardware count in between.
+#[derive(Clone, Copy)]
+pub struct Meter<'a, const N: usize> {
+    cpu: &'a dyn Fn() -> Result<CpuNs<N>, Failure>,
     events: Option<&'a Events>,
 }
 
-// Not derived: that would ask the same of the CPU times.
-impl<C> Clone for Meter<'_, C> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<C> Copy for Meter<'_, C> {}
-
-impl<'a, C> Meter<'a, C> {
+impl<'a, const N: usize> Meter<'a, N> {
     /// Reads these clocks, and no counter: for what is not recorded.
-    pub fn new(cpu: &'a dyn Fn() -> Result<C, Failure>) -> Meter<'a, C> {
+    pub fn new(cpu: &'a dyn Fn() -> Result<CpuNs<N>, Failure>) -> Meter<'a, N> {
         Meter { cpu, events: None }
     }
 
     #[must_use]
-    pub fn counting(self, events: &'a Events) -> Meter<'a, C> {
+    pub fn counting(self, events: &'a Events) -> Meter<'a, N> {
         Meter { events: Some(events), ..self }
     }
 
     /// Right before the clock starts: switching counters on takes a while.
-    pub(super) fn start(&self) -> Result<C, Failure> {
+    pub(super) fn start(&self) -> Result<CpuNs<N>, Failure> {
         if let Some(events) = self.events {
             events.start();
         }
@@ -70,7 +70,7 @@ impl<'a, C> Meter<'a, C> {
     }
 
     /// Right after it has stopped; gives what was counted as well.
-    pub(super) fn stop(&self) -> Result<(C, BTreeMap<String, u64>), Failure> {
+    pub(super) fn stop(&self) -> Result<(CpuNs<N>, BTreeMap<String, u64>), Failure> {
         let cpu = (self.cpu)()?;
         Ok((cpu, self.events.map_or_else(BTreeMap::new, Events::stop)))
     }
@@ -103,18 +103,18 @@ mod tests {
             println!("not run: perf_event_open is refused, even for the kernel's own events");
             return;
         };
-        let clock = || Ok(7);
+        let clock = || Ok([7]);
         let meter = Meter::new(&clock).counting(&events);
-        assert_eq!(meter.start(), Ok(7));
+        assert_eq!(meter.start(), Ok([7]));
         let (_, alone) = meter.stop().unwrap();
         let mut child = shell();
-        assert_eq!(meter.start(), Ok(7));
+        assert_eq!(meter.start(), Ok([7]));
         child.stdin.take().unwrap().write_all(b"go\n").unwrap();
         let mut said = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
         let (cpu, counted) = meter.stop().unwrap();
         child.wait().unwrap();
-        assert_eq!((cpu, said.as_str()), (7, "done\n"));
+        assert_eq!((cpu, said.as_str()), ([7], "done\n"));
         assert_eq!(
             counted.keys().collect::<Vec<_>>(),
             ["page-faults", "task-clock"],
@@ -127,8 +127,8 @@ mod tests {
 
     #[test]
     fn without_counters_only_the_clocks_are_read() {
-        let clock = || Ok(7);
-        assert_eq!(Meter::new(&clock).start(), Ok(7));
-        assert_eq!(Meter::new(&clock).stop(), Ok((7, BTreeMap::new())));
+        let clock = || Ok([7]);
+        assert_eq!(Meter::new(&clock).start(), Ok([7]));
+        assert_eq!(Meter::new(&clock).stop(), Ok(([7], BTreeMap::new())));
     }
 }

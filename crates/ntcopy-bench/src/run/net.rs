@@ -19,10 +19,10 @@ use crate::run::{Failure, limits};
 pub use super::meter::Events;
 pub use super::schedule::Answers;
 pub use super::schedule::Schedule;
-pub use client::{CpuNs, NetClient, Window};
+pub use client::{NetClient, Window};
 pub use lane::{Lane, Setup, Traffic, unavailable};
 pub use network::Network;
-pub use pingpong::{PingPong, Pings};
+pub use pingpong::PingPong;
 pub use server::main as server_main;
 
 /// Descriptors beside the connections: lines, epolls, namespaces, the record.

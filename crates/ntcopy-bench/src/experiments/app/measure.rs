@@ -19,7 +19,8 @@ use crate::run::proof::{Due, OF_A_PROGRAM_PERCENT, Proof};
 use crate::run::schedule::Schedule;
 use crate::run::{CpuClock, Failure, Stop, stay_on};
 use crate::sample::{
-    Experiment, Halt, MeasureError, Options, Outcome, Progress, Recording, cpu_phases,
+    CLIENT_AND_SERVER, Experiment, Halt, MeasureError, Options, Outcome, Progress, Recording,
+    cpu_phases,
 };
 use ntcopy_record::{ExperimentKind, Machine, Sample};
 
@@ -339,7 +340,7 @@ impl Bench<'_> {
             mode: mode.to_string(),
             bytes: window.bytes,
             elapsed_ns: window.elapsed_ns,
-            phases_ns: cpu_phases(window.cpu[0], window.cpu[1]),
+            phases_ns: cpu_phases(CLIENT_AND_SERVER, window.cpu),
             counters,
             series: series(&window, due),
         };

@@ -22,10 +22,6 @@ mod theirs;
 mod tls;
 mod wire;
 
-pub use crate::run::cpu_clock::CpuClock;
-pub use crate::run::meter::Events;
-pub use crate::run::schedule::Answers;
-pub use crate::run::schedule::Schedule;
 pub use body_reader::BodyReader;
 pub use client::Client;
 pub use data::Data;
@@ -35,5 +31,5 @@ pub use load::{Meter, Window};
 pub(crate) use programs::{Program, find as find_program};
 pub use scratch::Scratch;
 pub use setup::{Certificate, Setup};
-pub use stack::{CpuNs, Running, unavailable};
+pub use stack::{Running, unavailable};
 pub(crate) use theirs::nginx_settings;

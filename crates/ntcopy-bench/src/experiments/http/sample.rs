@@ -8,8 +8,9 @@ use std::path::Path;
 use ntcopy_record::{ExperimentKind, Machine};
 
 use super::plan::{HttpCell, HttpForm, HttpPlan};
-use super::run::{self, Certificate, Client, Data, Events, Running, Scratch, Setup};
+use super::run::{self, Certificate, Client, Data, Running, Scratch, Setup};
 use super::{Scheme, Stack, Way};
+use crate::run::meter::Events;
 use crate::run::{Failure, Stop};
 use crate::sample::driver::{Experiment, Halt, Options, Recording, available, index};
 use crate::sample::{MeasureError, Outcome, Progress, in_this_namespace};

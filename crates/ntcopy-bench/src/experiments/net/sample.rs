@@ -8,11 +8,13 @@ use ntcopy_record::{ExperimentKind, Machine, Sample};
 
 use super::{NetCell, NetPlan};
 use crate::experiment::{LoadForm, NetMode};
-use crate::run::net::{self, Events, Lane, NetClient, Network, Schedule, Setup, Traffic, Window};
+use crate::run::net::{self, Events, Lane, NetClient, Network, Schedule, Setup, Traffic};
 use crate::run::{Failure, Stop, stay_on};
 use crate::sample::driver::{At, Experiment, Halt, Options, Recording, available, index};
 use crate::sample::servers::{Connected, Exchange, Servers, Taken, servers};
-use crate::sample::{MeasureError, Outcome, Progress, cpu_phases, in_this_namespace};
+use crate::sample::{
+    CLIENT_AND_SERVER, MeasureError, Outcome, Progress, in_this_namespace, window_sample,
+};
 
 /// Why TCP's own way says nothing of datagrams.
 const ONLY_TCP: &str = "tx-nocache-copy is for TCP alone";
@@ -152,21 +154,6 @@ impl<'a> Requests<'a> {
         let (request, response) = (Bytes(*request_bytes), Bytes(*response_bytes));
         format!("{family}, {request} for {response}, {connections} connections {asks}")
     }
-
-    fn series(&self, window: &Window, is_counted: bool) -> BTreeMap<String, Vec<u64>> {
-        let mut series = BTreeMap::from([("answered".to_owned(), vec![window.answered])]);
-        if is_counted {
-            series.insert("counted_bytes".to_owned(), vec![window.all_bytes]);
-        }
-        if let Some(answers) = &window.answers {
-            let name = match self.cell.form {
-                LoadForm::Closed => "round_trip_ns",
-                LoadForm::Open => "latency_ns",
-            };
-            series.extend(answers.series(name));
-        }
-        series
-    }
 }
 
 impl Exchange for Requests<'_> {
@@ -209,7 +196,7 @@ impl Exchange for Requests<'_> {
             }
         };
         let whole = lane.whole(&window);
-        let mut counters = match whole {
+        let counters = match whole {
             Some(messages) => lane.check_proof(&proof, messages)?,
             // What was given up cannot be held against the counters.
             None => BTreeMap::new(),
@@ -221,12 +208,12 @@ impl Exchange for Requests<'_> {
             let per_1000_s = window.answered as f64 * 1e12 / window.elapsed_ns as f64;
             self.rates.push(per_1000_s as u64);
         }
-        let series = self.series(&window, !counters.is_empty());
-        // Those of what was clocked, given up or not.
-        counters.extend(window.events.clone());
-        let phases_ns = cpu_phases(window.cpu.client, window.cpu.server);
-        let sample = at.sample(lane.mode(), window.bytes, window.elapsed_ns);
-        let sample = Sample { phases_ns, series, counters, ..sample };
+        let latencies = match self.cell.form {
+            LoadForm::Closed => "round_trip_ns",
+            LoadForm::Open => "latency_ns",
+        };
+        let at = (at, lane.mode());
+        let sample = window_sample(at, CLIENT_AND_SERVER, window, (latencies, counters));
         Ok(Taken { sample, wants_new_connections: whole.is_none() })
     }
 }

@@ -1,18 +1,17 @@
 //! Measuring a plan of messages there and back.
 
-use std::collections::BTreeMap;
-
 use ntcopy_record::stats::{P50, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Machine, Sample};
 
 use super::{PingPongCell, PingPongPlan};
-use crate::experiment::NetMode;
-use crate::run::net::{self, Events, Lane, Network, PingPong, Pings, Setup, Traffic};
+use crate::run::net::{self, Events, Lane, Network, PingPong, Setup, Traffic};
 use crate::run::{Failure, Stop, stay_on};
 use crate::sample::driver::{At, Experiment, Halt, Options, Recording, available, index};
 use crate::sample::servers::{Connected, Exchange, Servers, Taken, servers};
-use crate::sample::{MeasureError, Outcome, Progress, cpu_phases, in_this_namespace};
+use crate::sample::{
+    CLIENT_AND_SERVER, MeasureError, Outcome, Progress, in_this_namespace, window_sample,
+};
 
 /// Messages that are compared before anything is timed.
 const CHECKED_MESSAGES: u32 = 20;
@@ -115,30 +114,11 @@ impl Exchange for Messages<'_> {
         at: At,
     ) -> Result<Taken, Failure> {
         let proof = lane.begin_proof()?;
-        let pings = lane.pingpong(client, self.plan.warm_up, self.plan.sample)?;
-        let counters = lane.check_proof(&proof, pings.all_messages)?;
+        let window = lane.pingpong(client, self.plan.warm_up, self.plan.sample)?;
+        let counters = lane.check_proof(&proof, lane.messages(&window))?;
         lane.check_pingpong(client, 1, false)?;
-        let sample = line(at, lane.mode(), self.cell, &pings, counters);
+        let at = (at, lane.mode());
+        let sample = window_sample(at, CLIENT_AND_SERVER, window, ("latency_ns", counters));
         Ok(Taken { sample, wants_new_connections: false })
     }
-}
-
-fn line(
-    at: At,
-    mode: NetMode,
-    PingPongCell { message_bytes, .. }: &PingPongCell,
-    pings: &Pings,
-    mut counters: BTreeMap<String, u64>,
-) -> Sample {
-    let mut series = pings.latencies.series("latency_ns");
-    series.insert("answered".to_owned(), vec![pings.messages]);
-    // The kernel's are of the whole run, the hardware's of `bytes`.
-    if !counters.is_empty() {
-        let bytes = 2 * pings.all_messages * message_bytes;
-        series.insert("counted_bytes".to_owned(), vec![bytes]);
-    }
-    counters.extend(pings.events.clone());
-    let phases_ns = cpu_phases(pings.cpu.client, pings.cpu.server);
-    let sample = at.sample(mode, 2 * pings.messages * message_bytes, pings.elapsed_ns);
-    Sample { phases_ns, counters, series, ..sample }
 }

@@ -1,43 +1,22 @@
 //! The client: its ends of the connections, and what it asks over them.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::io::Errno;
-use rustix::time::Timespec;
+use rustix::event::epoll::EventFlags;
 
 use super::end::{End, Got, Side};
 use super::message::Shape;
-use crate::run::load::{self, Asks, CpuTimes, Step};
-use crate::run::{Failure, Stop};
+use crate::run::load::{self, Asks, Step};
+use crate::run::{Failure, Poll, Stop, TURN};
 
-/// Events that are taken at a time.
-const EVENTS: usize = 256;
 /// Which event is that of the server's line.
 const LINE: u64 = u64::MAX;
-/// A signal and a hang are looked for this often at least.
-const TURN: Duration = Duration::from_millis(100);
+const LIKELY: &str = " (datagrams may be lost: see UdpRcvbufErrors in /proc/net/snmp)";
 
-/// CPU time of the two processes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CpuNs {
-    /// CPU time of this process.
-    pub client: u64,
-    pub server: u64,
-}
-
-impl CpuTimes for CpuNs {
-    fn since(self, before: CpuNs) -> CpuNs {
-        CpuNs {
-            client: self.client.saturating_sub(before.client),
-            server: self.server.saturating_sub(before.server),
-        }
-    }
-}
-
-/// What went through while the clock ran; the bytes are those of requests and responses.
-pub type Window = load::Window<CpuNs>;
+/// What went through while the clock ran; the bytes are those of requests and responses, and the
+/// CPU time that of client and server.
+pub type Window = load::Window<2>;
 
 struct Asking {
     end: End,
@@ -47,19 +26,13 @@ struct Asking {
 
 /// The client's ends of the connections to one server.
 pub struct NetClient {
-    epoll: OwnedFd,
+    poll: Poll,
     conns: Vec<Asking>,
     transaction_bytes: u64,
     /// Every byte of a response is compared.
     compares: bool,
     /// Make the next byte wrong that is compared.
     spoil: bool,
-    events: Vec<Event>,
-    begun: Instant,
-    /// When something last came, nanoseconds on the client's clock.
-    heard_ns: u64,
-    patience: Duration,
-    stop: Stop,
 }
 
 impl NetClient {
@@ -70,34 +43,26 @@ impl NetClient {
         shape: &Shape,
         (patience, stop): (Duration, &Stop),
     ) -> Result<NetClient, Failure> {
-        let epoll =
-            epoll::create(CreateFlags::CLOEXEC).map_err(Failure::os("cannot make an epoll"))?;
-        let watched = || Failure::os("cannot watch a connection");
-        epoll::add(&epoll, line, EventData::new_u64(LINE), EventFlags::IN).map_err(watched())?;
+        let poll = Poll::new((patience, stop), LIKELY)?;
+        poll.watch(line, LINE)?;
         let mut conns = Vec::with_capacity(sockets.len());
         for (number, socket) in (0..).zip(sockets) {
-            epoll::add(&epoll, &socket, EventData::new_u64(u64::from(number)), EventFlags::IN)
-                .map_err(watched())?;
+            poll.watch(&socket, u64::from(number))?;
             let end = End::new(socket, number, Side::Client, shape);
             conns.push(Asking { end, due_ns: 0, is_idle: true });
         }
         Ok(NetClient {
-            epoll,
+            poll,
             conns,
             transaction_bytes: shape.request_bytes + shape.response_bytes,
             compares: false,
             spoil: false,
-            events: vec![Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; EVENTS],
-            begun: Instant::now(),
-            heard_ns: 0,
-            patience,
-            stop: stop.clone(),
         })
     }
 
     /// Silence counts from now on.
     pub fn begin(&mut self) {
-        self.heard_ns = self.ns();
+        self.poll.heard(self.poll.ns());
     }
 
     /// Asks `rounds` times over each connection, and compares every byte of the responses; gives
@@ -126,9 +91,7 @@ impl NetClient {
     }
 
     fn watch(&self, number: usize, flags: EventFlags) -> Result<(), Failure> {
-        let data = EventData::new_u64(number as u64);
-        epoll::modify(&self.epoll, &self.conns[number].end, data, flags)
-            .map_err(Failure::os("cannot watch a connection"))
+        self.poll.change(&self.conns[number].end, number as u64, flags)
     }
 
     fn answered(&mut self, number: usize) -> Result<Step, Failure> {
@@ -152,7 +115,7 @@ impl Asks for NetClient {
     }
 
     fn ns(&self) -> u64 {
-        u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        self.poll.ns()
     }
 
     fn ask(&mut self, number: usize, due_ns: u64) -> Result<(), Failure> {
@@ -166,29 +129,12 @@ impl Asks for NetClient {
     }
 
     fn wait(&mut self, at_most: Duration) -> Result<usize, Failure> {
-        self.stop.check()?;
-        let timeout = Timespec::try_from(at_most.min(TURN)).ok();
-        match epoll::wait(&self.epoll, &mut self.events[..], timeout.as_ref()) {
-            Ok(0) | Err(Errno::INTR) => {
-                let silent = Duration::from_nanos(self.ns().saturating_sub(self.heard_ns));
-                let waiting = self.conns.iter().filter(|conn| !conn.is_idle).count();
-                if waiting > 0 && silent > self.patience {
-                    return Err(Failure::Answer(format!(
-                        "no byte came for {} s, and {waiting} requests wait for their responses \
-                         (datagrams may be lost: see UdpRcvbufErrors in /proc/net/snmp)",
-                        self.patience.as_secs()
-                    )));
-                }
-                Ok(0)
-            }
-            Ok(ready) => Ok(ready),
-            Err(errno) => Err(Failure::os("cannot wait for a response")(errno)),
-        }
+        let Self { poll, conns, .. } = self;
+        poll.wait(at_most, || conns.iter().filter(|conn| !conn.is_idle).count())
     }
 
     fn ready(&mut self, event: usize) -> Result<(usize, Step), Failure> {
-        let Event { flags, data } = self.events[event];
-        let data = data.u64();
+        let (data, flags) = self.poll.event(event);
         if data == LINE {
             return Err(stopped_serving());
         }
@@ -207,7 +153,7 @@ impl Asks for NetClient {
     }
 
     fn heard(&mut self, at_ns: u64) {
-        self.heard_ns = at_ns;
+        self.poll.heard(at_ns);
     }
 
     fn due_ns(&self, number: usize) -> u64 {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use rustix::process::getpid;
 
-use super::client::{CpuNs, NetClient, Window, stopped_serving};
+use super::client::{NetClient, Window, stopped_serving};
 use super::message::{NAME, Order, Reply, Server, Shape};
 use super::network::Network;
-use super::pingpong::{PingPong, Pings};
+use super::pingpong::PingPong;
 use crate::experiment::{Family, NetMode};
 use crate::plan::SMALLEST_HINTED_BYTES;
 use crate::run::cpu_clock::CpuClock;
@@ -131,9 +131,9 @@ impl<'a> Lane<'a> {
     }
 
     /// CPU time of both processes so far.
-    fn cpu(&self) -> Result<CpuNs, Failure> {
+    fn cpu(&self) -> Result<[u64; 2], Failure> {
         let server = self.server.as_ref().map_or(Ok(0), |(_, clock)| clock.ns())?;
-        Ok(CpuNs { client: self.ourselves.ns()?, server })
+        Ok([self.ourselves.ns()?, server])
     }
 
     /// Does something while the server serves, and holds how often it answered against how often
@@ -202,7 +202,7 @@ impl<'a> Lane<'a> {
     }
 
     /// Responses of a whole run.
-    fn messages(&self, window: &Window) -> u64 {
+    pub fn messages(&self, window: &Window) -> u64 {
         window.all_bytes / (self.shape.request_bytes + self.shape.response_bytes).max(1)
     }
 
@@ -222,13 +222,13 @@ impl<'a> Lane<'a> {
         client: &mut PingPong,
         warm_up: Duration,
         clocked: Duration,
-    ) -> Result<Pings, Failure> {
+    ) -> Result<Window, Failure> {
         self.echoing(|lane| {
             let cpu = || lane.cpu();
             let meter = Meter::new(&cpu).counting(lane.setup.events);
-            let pings = client.sample(warm_up, clocked, meter)?;
-            let answered = pings.all_messages;
-            Ok((pings, answered))
+            let window = client.sample(warm_up, clocked, meter)?;
+            let answered = lane.messages(&window);
+            Ok((window, answered))
         })
     }
 

@@ -1,7 +1,6 @@
 //! One message there and back, the next when it has come: as `sockperf ping-pong` does it, with
 //! calls that wait, one send and one receive on either side.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -10,12 +9,11 @@ use hdrhistogram::Histogram;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, getpeername, recv, recvfrom, send, sendto, sockopt};
 
-use super::client::CpuNs;
+use super::client::Window;
 use super::end::flags;
 use super::message::{LAST, Shape};
-use crate::run::load::CpuTimes as _;
-use crate::run::meter::Meter;
-use crate::run::schedule::{Answers, histogram, take_answers};
+use crate::run::meter::{Meter, cpu_since};
+use crate::run::schedule::{histogram, take_answers};
 use crate::run::{Failure, Stop, pattern};
 
 /// Where a message has its number.
@@ -89,21 +87,6 @@ fn receive(socket: BorrowedFd<'_>, room: &mut [u8], datagrams: bool) -> Result<(
         }
     }
     Ok(())
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pings {
-    /// Half of each round trip's time, as sockperf has it.
-    pub latencies: Answers,
-    /// Messages that came back while the clock ran.
-    pub messages: u64,
-    /// And how long that was, nanoseconds.
-    pub elapsed_ns: u64,
-    /// CPU time of both processes meanwhile.
-    pub cpu: CpuNs,
-    /// What the hardware counted meanwhile.
-    pub events: BTreeMap<String, u64>,
-    pub all_messages: u64,
 }
 
 /// The client's side.
@@ -181,13 +164,14 @@ impl PingPong {
     /// Sends messages one after the other, for the time after a warm-up. Ends the server's part.
     ///
     /// One reading of the clock ends a round trip and begins the next: what lies between is this
-    /// loop, some nanoseconds, and a reading is a system call in a booted kernel.
+    /// loop, some nanoseconds, and a reading is a system call in a booted kernel. Half of each round
+    /// trip's time is a latency, as sockperf has it.
     pub fn sample(
         &mut self,
         warm_up: Duration,
         clocked: Duration,
-        meter: Meter<'_, CpuNs>,
-    ) -> Result<Pings, Failure> {
+        meter: Meter<'_, 2>,
+    ) -> Result<Window, Failure> {
         let mut latencies: Histogram<u64> = histogram()?;
         let begun = Instant::now();
         while begun.elapsed() < warm_up {
@@ -208,11 +192,17 @@ impl PingPong {
             }
         }
         let (after, events) = meter.stop()?;
-        let cpu = after.since(before);
         let elapsed_ns = u64::try_from((last - opened).as_nanos()).unwrap_or(u64::MAX);
-        let all_messages = self.finish()?;
-        let latencies = take_answers(&latencies, 0);
-        Ok(Pings { latencies, messages, elapsed_ns, cpu, events, all_messages })
+        let both_ways = 2 * self.ball.bytes.len() as u64;
+        Ok(Window {
+            bytes: messages * both_ways,
+            elapsed_ns,
+            cpu: cpu_since(after, before),
+            events,
+            answered: messages,
+            all_bytes: self.finish()? * both_ways,
+            answers: Some(take_answers(&latencies, 0)),
+        })
     }
 }
 
@@ -245,14 +235,15 @@ mod tests {
     fn every_message_has_a_latency_and_the_server_counts_the_same() {
         for datagrams in [false, true] {
             let (mut client, server) = game(datagrams);
-            let meter = Meter::new(&|| Ok(CpuNs::default()));
-            let pings =
+            let meter = Meter::new(&|| Ok([0; 2]));
+            let window =
                 client.sample(Duration::from_millis(1), Duration::from_millis(5), meter).unwrap();
-            assert_eq!(server.join().unwrap(), Ok(pings.all_messages));
-            let counted: u64 = pings.latencies.latencies.iter().map(|(_, count)| count).sum();
-            assert_eq!(counted, pings.messages);
-            assert!(pings.messages > 0 && pings.all_messages > pings.messages);
-            assert!(pings.elapsed_ns >= 5_000_000);
+            assert_eq!(server.join().unwrap(), Ok(window.all_bytes / 10_000));
+            let answers = window.answers.unwrap();
+            let counted: u64 = answers.latencies.iter().map(|(_, count)| count).sum();
+            assert_eq!((counted, 10_000 * counted), (window.answered, window.bytes));
+            assert!(window.answered > 0 && window.all_bytes > window.bytes);
+            assert!(window.elapsed_ns >= 5_000_000);
         }
     }
 
@@ -264,12 +255,12 @@ mod tests {
             return;
         };
         let (mut client, server) = game(false);
-        let cpu = || Ok(CpuNs::default());
+        let cpu = || Ok([0; 2]);
         let meter = Meter::new(&cpu).counting(&events);
-        let pings = client.sample(Duration::ZERO, Duration::from_millis(5), meter).unwrap();
-        assert_eq!(server.join().unwrap(), Ok(pings.all_messages));
-        assert_eq!(pings.events.keys().collect::<Vec<_>>(), ["page-faults", "task-clock"]);
-        assert!(pings.events["task-clock"] > 0);
+        let window = client.sample(Duration::ZERO, Duration::from_millis(5), meter).unwrap();
+        assert_eq!(server.join().unwrap(), Ok(window.all_bytes / 10_000));
+        assert_eq!(window.events.keys().collect::<Vec<_>>(), ["page-faults", "task-clock"]);
+        assert!(window.events["task-clock"] > 0);
     }
 
     #[test]

@@ -15,30 +15,8 @@ use crate::experiment::Mode;
 use crate::experiments::http::{HttpMode, Scheme, Way};
 use crate::experiments::turns::program::Endpoint;
 use crate::run::cpu_clock::CpuClock;
-use crate::run::load::CpuTimes;
 use crate::run::proof::{Due, OF_A_PROGRAM_PERCENT, Proof};
 use crate::run::{self, Failure, Stop};
-
-/// CPU time of the processes so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CpuNs {
-    /// CPU time of this process.
-    pub client: u64,
-    /// CPU time of the proxy and what it started.
-    pub proxy: u64,
-    /// CPU time of the backend and what it started.
-    pub backend: u64,
-}
-
-impl CpuTimes for CpuNs {
-    fn since(self, before: CpuNs) -> CpuNs {
-        CpuNs {
-            client: self.client.saturating_sub(before.client),
-            proxy: self.proxy.saturating_sub(before.proxy),
-            backend: self.backend.saturating_sub(before.backend),
-        }
-    }
-}
 
 /// Why a way can't be had here, if so: a program is missing, or the kernel has no flag.
 pub fn unavailable(way: Way, scheme: Scheme) -> Result<Option<String>, Failure> {
@@ -181,13 +159,9 @@ impl Running {
         self.backend.find_clocks()
     }
 
-    /// CPU time so far.
-    pub fn cpu(&self) -> Result<CpuNs, Failure> {
-        Ok(CpuNs {
-            client: self.ourselves.ns()?,
-            proxy: self.proxy.cpu_ns()?,
-            backend: self.backend.cpu_ns()?,
-        })
+    /// CPU time of client, proxy and backend so far.
+    pub fn cpu(&self) -> Result<[u64; 3], Failure> {
+        Ok([self.ourselves.ns()?, self.proxy.cpu_ns()?, self.backend.cpu_ns()?])
     }
 
     /// Holds what was counted since then against `bytes` of bodies, when every answer has come.

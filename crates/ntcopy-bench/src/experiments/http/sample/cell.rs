@@ -9,10 +9,15 @@ use ntcopy_record::{ExperimentKind, Sample};
 use super::{Bench, Lane, Served};
 use crate::experiments::http::Way;
 use crate::experiments::http::plan::{HttpCell, HttpForm};
-use crate::experiments::http::run::{BodyReader, Client, Meter, Running, Schedule, Window};
+use crate::experiments::http::run::{BodyReader, Client, Meter, Running, Window};
 use crate::run::Failure;
 use crate::run::proof::Proof;
+use crate::run::schedule::Schedule;
 use crate::sample::driver::{At, Halt, Lanes, Recording};
+use crate::sample::window_sample;
+
+/// Whose CPU time a window has.
+const PROCESSES: [&str; 3] = ["client_cpu", "proxy_cpu", "backend_cpu"];
 
 pub struct WayLanes<'a> {
     bench: &'a Bench<'a>,
@@ -159,21 +164,18 @@ impl<'a> WayLanes<'a> {
         let window = self.load(client, running, at.pair)?;
         let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
         // What was given up cannot be held against the counters.
-        let mut counters = if is_whole {
+        let counters = if is_whole {
             running.check_proof(&proof, bench.plan.scheme, window.all_bytes)?
         } else {
             BTreeMap::new()
         };
-        let series = series(&window, !counters.is_empty());
-        // Those of what was clocked, given up or not.
-        counters.extend(window.events.clone());
         client.check(1, BodyReader::comparing(false))?;
         if bench.plan.ways.first() == Some(way) {
             let bodies = window.bytes as f64 / self.cell.object_bytes as f64;
             self.rates.push((bodies * 1e12 / window.elapsed_ns as f64) as u64);
         }
-        let sample = at.sample(bench.plan.name(*way), window.bytes, window.elapsed_ns);
-        Ok(Sample { phases_ns: phases(&window), series, counters, ..sample })
+        let at = (at, bench.plan.name(*way));
+        Ok(window_sample(at, PROCESSES, window, ("latency_ns", counters)))
     }
 }
 
@@ -239,23 +241,4 @@ fn prepare(bench: &Bench<'_>, cell: &HttpCell, lane: &mut Lane) -> Result<(), Fa
     client.check(objects, BodyReader::comparing(bench.options.spoil))?;
     lane.client = Some(client);
     Ok(())
-}
-
-/// CPU time of each process while the clock ran.
-fn phases(window: &Window) -> BTreeMap<String, u64> {
-    let cpu = window.cpu;
-    [("client_cpu", cpu.client), ("proxy_cpu", cpu.proxy), ("backend_cpu", cpu.backend)]
-        .map(|(name, ns)| (name.to_owned(), ns))
-        .into()
-}
-
-fn series(window: &Window, is_counted: bool) -> BTreeMap<String, Vec<u64>> {
-    let mut series = BTreeMap::from([("answered".to_owned(), vec![window.answered])]);
-    if is_counted {
-        series.insert("counted_bytes".to_owned(), vec![window.all_bytes]);
-    }
-    if let Some(answers) = &window.answers {
-        series.extend(answers.series("latency_ns"));
-    }
-    series
 }
