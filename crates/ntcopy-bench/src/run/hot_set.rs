@@ -1,48 +1,51 @@
-//! The victim's hot set: lines of cache in one random cycle.
+//! A victim's hot set: lines of cache in one random cycle, walked as a whole or in parts.
 
 use std::hint::black_box;
 
-use super::Failure;
-use super::clock::{Ticks, ticks_now};
+use memmap2::{Advice, MmapMut};
+
+use super::{Failure, map};
 use crate::experiment::LINE_BYTES;
 
-/// One cache line, which holds the number of the line to go to next.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line {
-    next: u32,
-}
+const LINE: usize = LINE_BYTES as usize;
 
+/// Lines of cache, each of which begins with the number of the next.
 pub struct HotSet {
-    lines: Vec<Line>,
-    ticks: Ticks,
+    map: MmapMut,
+    at: usize,
 }
 
 impl HotSet {
     /// Lays out the lines. The cycle is the same in every run.
-    pub fn new(bytes: u64) -> Result<HotSet, Failure> {
+    pub fn new(bytes: u64, advice: Advice) -> Result<HotSet, Failure> {
         let count = u32::try_from(bytes / LINE_BYTES)
             .map_err(|_| Failure::Limit("a hot set has at most 256 GiB".to_owned()))?;
-        let lines = cycle(count).into_iter().map(|next| Line { next }).collect();
-        Ok(HotSet { lines, ticks: Ticks::calibrate() })
+        let mut map = map(u64::from(count) * LINE_BYTES, advice)?;
+        for (line, next) in map.chunks_exact_mut(LINE).zip(cycle(count)) {
+            line[..4].copy_from_slice(&next.to_ne_bytes());
+        }
+        Ok(HotSet { map, at: 0 })
     }
 
-    /// Walks once through every line, each load waiting for the one before it;
-    /// gives the nanoseconds that it took.
-    pub fn walk(&self) -> u64 {
-        let start = ticks_now();
-        let mut at = 0;
-        for _ in 0..self.lines.len() {
-            at = self.lines[at as usize].next;
+    pub fn lines(&self) -> u64 {
+        self.map.len() as u64 / LINE_BYTES
+    }
+
+    /// Goes on from where the last walk ended, each load waiting for the one before it.
+    pub fn walk(&mut self, lines: u64) {
+        let (set, mut at) = (&self.map[..], self.at);
+        for _ in 0..lines {
+            // A line that is not there cannot be named by another; the start is as good.
+            let next = set.get(at * LINE..).and_then(<[u8]>::first_chunk::<4>);
+            at = next.map_or(0, |next| u32::from_ne_bytes(*next) as usize);
         }
-        black_box(at);
-        self.ticks.ns(start, ticks_now())
+        self.at = black_box(at);
     }
 }
 
 /// One cycle through all the lines in random order (Sattolo's shuffle), so
 /// that no prefetcher guesses the next one: for each line the one to go to.
-pub(crate) fn cycle(count: u32) -> Vec<u32> {
+fn cycle(count: u32) -> Vec<u32> {
     let mut next: Vec<u32> = (0..count).collect();
     let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
     for last in (1..next.len()).rev() {
@@ -60,22 +63,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_walk_visits_every_line_once() {
-        for count in [1, 2, 3, 1000] {
-            let lines = cycle(count);
-            let mut seen = vec![false; lines.len()];
-            let mut at = 0;
+    fn parts_of_a_walk_go_once_through_every_line() {
+        for count in [2, 3, 1000] {
+            let mut hot_set = HotSet::new(count * LINE_BYTES, Advice::Normal).unwrap();
+            assert_eq!(hot_set.lines(), count);
+            let mut seen = vec![false; count as usize];
             for _ in 0..count {
-                assert!(!std::mem::replace(&mut seen[at as usize], true), "line {at} twice");
-                at = lines[at as usize];
+                assert!(!std::mem::replace(&mut seen[hot_set.at], true), "line {}", hot_set.at);
+                hot_set.walk(1);
             }
-            assert_eq!(at, 0);
+            assert_eq!(hot_set.at, 0);
+            hot_set.walk(1);
+            assert_ne!(hot_set.at, 0);
+            hot_set.walk(count - 1);
+            assert_eq!(hot_set.at, 0);
         }
-    }
-
-    #[test]
-    fn a_line_fills_a_cache_line() {
-        assert_eq!(size_of::<Line>() as u64, LINE_BYTES);
-        assert!(HotSet::new(4096).unwrap().walk() > 0);
     }
 }

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use memmap2::Advice;
 use ntcopy::socket::Setting;
 use ntcopy_record::Params;
 use ntcopy_record::random::SplitMix64;
 
 use super::beside::Beside;
-use super::clock::Stopwatch;
+use super::clock::{Stopwatch, Ticks, ticks_now};
 use super::hot_set::HotSet;
 use super::memory::{Buffer, DATA_SET_SEED, DataSet};
 use super::message::{Order, Reader, Reply, drain_order};
@@ -34,8 +35,8 @@ pub struct Rig {
     /// The small sender that has turns between the sends of this one.
     small: Option<Box<Rig>>,
     stop: Stop,
-    /// The victim's, once there is one.
-    hot_set: Option<HotSet>,
+    /// The victim's, once there is one, and what its walks are clocked by.
+    hot_set: Option<(HotSet, Ticks)>,
     /// Counts this thread and, since it was opened before it, the reader.
     hardware: Hardware,
     setting: Setting,
@@ -358,10 +359,11 @@ impl Rig {
 
     /// One send, then one walk of the victim, `walks` times. In mode `idle` only the walks.
     fn victim(&mut self, mode: Mode, walks: u64, hot_set_bytes: u64) -> Result<Clocked, Failure> {
-        let hot_set = match self.hot_set.take() {
-            Some(hot_set) => hot_set,
-            None => HotSet::new(hot_set_bytes)?,
+        let (mut hot_set, ticks) = match self.hot_set.take() {
+            Some(kept) => kept,
+            None => (HotSet::new(hot_set_bytes, Advice::Normal)?, Ticks::calibrate()),
         };
+        let lines = hot_set.lines();
         let mut took = Vec::with_capacity(usize::try_from(walks).unwrap_or(0));
         let (mut send_ns, mut drain_ns) = (0, 0);
         let clock = Stopwatch::start();
@@ -380,10 +382,12 @@ impl Rig {
                     drain_ns += clock.ns() - sent;
                 }
             }
-            took.push(hot_set.walk());
+            let start = ticks_now();
+            hot_set.walk(lines);
+            took.push(ticks.ns(start, ticks_now()));
         }
         let elapsed_ns = clock.ns().max(1);
-        self.hot_set = Some(hot_set);
+        self.hot_set = Some((hot_set, ticks));
         let walk_ns = took.iter().sum();
         let phases = [("send", send_ns), ("drain", drain_ns), ("walk", walk_ns)];
         Ok(Clocked {

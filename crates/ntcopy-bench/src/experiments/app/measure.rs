@@ -15,6 +15,7 @@ use super::traffic::{self, Asked, Pace, Window};
 use crate::experiment::Rate;
 use crate::experiments::http::run::Scratch;
 use crate::plan::group_order;
+use crate::run::meter::Meter;
 use crate::run::proof::{Due, OF_A_PROGRAM_PERCENT, Proof};
 use crate::run::schedule::Schedule;
 use crate::run::{CpuClock, Failure, Stop, stay_on};
@@ -209,7 +210,7 @@ impl Bench<'_> {
         let connections = [self.plan.small_connections, connections];
         let mut client = Client::connect(data, server, connections)?;
         let cpu = || Ok([self.own.ns()?, server.cpu_ns()?]);
-        traffic::run(&mut client, asked, &cpu, self.stop)
+        traffic::run(&mut client, asked, Meter::new(&cpu), self.stop)
     }
 
     fn cells(&self, offered: &[Offered], recording: &mut Recording<'_>) -> Result<(), Halt> {
@@ -300,7 +301,8 @@ impl Bench<'_> {
             let offered = Offered { small_per_1000_s, ..offered };
             let sample = grid.step(point, self.plan.sample);
             let (window, sample) = self.step(lane, &Step { mode, at, cell, offered, sample })?;
-            found.add(small_per_1000_s, limit_ns, (&window.answers.latencies, sample))
+            let answers = window.answers.unwrap_or_default();
+            found.add(small_per_1000_s, limit_ns, (&answers.latencies, sample))
         })?;
         found.sample().ok_or_else(|| Failure::Answer("a search took no step".to_owned()))
     }
@@ -323,7 +325,7 @@ impl Bench<'_> {
         let asked = Asked::beside(&small, pace, self.options.patience);
         let window = self.traffic(&lane.server, cell.connections, &asked)?;
         // Bytes of an answer that was given up are not counted.
-        let is_whole = window.answers.unanswered == 0;
+        let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
         let bytes = window.all_bytes;
         let what = format!("mode {mode} sent {bytes} bytes of large values");
         let due = Due::AtLeast(bytes / 100 * OF_A_PROGRAM_PERCENT);

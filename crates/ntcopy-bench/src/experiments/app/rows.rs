@@ -62,7 +62,8 @@ pub fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> 
 
 /// Answers, and what was due of large values.
 pub fn series(window: &Window, due: Option<u64>) -> BTreeMap<String, Vec<u64>> {
-    let mut series = window.answers.series("latency_ns");
+    let answers = window.answers.as_ref();
+    let mut series = answers.map(|answers| answers.series("latency_ns")).unwrap_or_default();
     series.insert("multigets".to_owned(), vec![window.answered]);
     series.extend(due.map(|bytes| ("offered_bytes".to_owned(), vec![bytes])));
     series

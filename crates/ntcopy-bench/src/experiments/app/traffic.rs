@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::client::{Client, Ready};
-use crate::run::schedule::{
-    Answers, Schedule, gives_up_ns, histogram, precise_timers, take_answers,
-};
+use crate::run::load::{self, Mark, Tally};
+use crate::run::meter::Meter;
+use crate::run::schedule::{Schedule, gives_up_ns, histogram, precise_timers, take_answers};
 use crate::run::{Failure, Stop};
 
 /// Signals are looked at this often.
@@ -43,30 +43,9 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// CPU time of client and server, nanoseconds.
-pub type CpuNs = [u64; 2];
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Window {
-    /// Bytes of large values that came while the clock ran.
-    pub bytes: u64,
-    pub elapsed_ns: u64,
-    pub cpu: CpuNs,
-    pub answered: u64,
-    /// How long multigets took from when they were due.
-    pub answers: Answers,
-    /// Bytes of large values of the whole run.
-    pub all_bytes: u64,
-}
-
-/// Where the window began, or ended.
-#[derive(Clone, Copy)]
-struct Mark {
-    at_ns: u64,
-    bytes: u64,
-    answered: u64,
-    cpu: CpuNs,
-}
+/// Bytes are those of large values; answers, of multigets, took from when they were due. CPU time is
+/// that of client and server.
+pub type Window = load::Window<2>;
 
 /// Traffic under way.
 struct Run<'a> {
@@ -79,8 +58,7 @@ struct Run<'a> {
     /// buffer is in the cache.
     idle: [Vec<usize>; 2],
     latencies: Histogram<u64>,
-    bytes: u64,
-    answered: u64,
+    tally: Tally,
     heard_ns: u64,
 }
 
@@ -88,7 +66,7 @@ struct Run<'a> {
 pub fn run(
     client: &mut Client,
     asked: &Asked<'_>,
-    cpu: &dyn Fn() -> Result<CpuNs, Failure>,
+    meter: Meter<'_, 2>,
     stop: &Stop,
 ) -> Result<Window, Failure> {
     precise_timers()?;
@@ -100,8 +78,7 @@ pub fn run(
         issued: [0; 2],
         idle,
         latencies: histogram()?,
-        bytes: 0,
-        answered: 0,
+        tally: Tally::default(),
         heard_ns: 0,
     };
     let (mut opened, mut closed) = (None, None);
@@ -109,10 +86,10 @@ pub fn run(
         stop.check()?;
         let now = run.now();
         if opened.is_none() && now >= asked.from_ns {
-            opened = Some(run.mark(cpu)?);
+            opened = Some(run.tally.begin(|| run.now(), meter)?);
         }
         if closed.is_none() && now >= asked.to_ns {
-            closed = Some(run.mark(cpu)?);
+            closed = Some(run.tally.end(run.now(), meter)?);
         }
         let is_open = closed.is_none();
         run.issue_small(now, is_open)?;
@@ -129,11 +106,6 @@ pub fn run(
 impl Run<'_> {
     fn now(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
-    }
-
-    fn mark(&self, cpu: &dyn Fn() -> Result<CpuNs, Failure>) -> Result<Mark, Failure> {
-        let cpu = cpu()?;
-        Ok(Mark { at_ns: self.now(), bytes: self.bytes, answered: self.answered, cpu })
     }
 
     /// Whether every multiget that was due is answered.
@@ -222,14 +194,14 @@ impl Run<'_> {
             match self.client.ready(event) {
                 Ready::Small(number) => {
                     if let Some(due_ns) = self.client.read_small(number)? {
-                        self.answered += 1;
+                        self.tally.answered += 1;
                         self.record(due_ns, self.now());
                         self.idle[0].push(number);
                     }
                 }
                 Ready::Large(number) => {
                     let (bytes, is_whole) = self.client.read_large(number)?;
-                    self.bytes += bytes;
+                    self.tally.bytes += bytes;
                     if is_whole {
                         self.idle[1].push(number);
                     }
@@ -255,7 +227,11 @@ impl Run<'_> {
     }
 
     /// What was due and is not answered counts with its time until now.
-    fn window(mut self, opened: Option<Mark>, closed: Option<Mark>) -> Result<Window, Failure> {
+    fn window(
+        mut self,
+        opened: Option<Mark<2>>,
+        closed: Option<Mark<2>>,
+    ) -> Result<Window, Failure> {
         let now = self.now();
         let mut late: Vec<u64> = self.client.small_under_way().collect();
         if let Pace::Due(due) = self.asked.small {
@@ -268,13 +244,7 @@ impl Run<'_> {
         let (Some(from), Some(to)) = (opened, closed) else {
             return Err(Failure::Answer("the clock never ran".to_owned()));
         };
-        Ok(Window {
-            bytes: to.bytes - from.bytes,
-            elapsed_ns: (to.at_ns - from.at_ns).max(1),
-            cpu: [0, 1].map(|which| to.cpu[which].saturating_sub(from.cpu[which])),
-            answered: to.answered - from.answered,
-            answers: take_answers(&self.latencies, late.len() as u64),
-            all_bytes: self.bytes,
-        })
+        let answers = take_answers(&self.latencies, late.len() as u64);
+        Ok(self.tally.window(from, to, Some(answers)))
     }
 }

@@ -1,9 +1,9 @@
 //! What stands before a value's bytes in an answer.
 
+use crate::run::response_end;
+
 /// The longest head, of any program.
 pub const MOST_HEAD_BYTES: usize = 1024;
-/// The most lines of a response's head.
-const MOST_LINES: usize = 32;
 
 /// What has to come before a value's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,11 @@ impl Head {
                 }
                 Ok((both == right.len()).then_some(both))
             }
-            Head::Response { status, bytes } => response_end(came, *status, *bytes),
+            Head::Response { status, bytes } => match response_end(came, *status, *bytes) {
+                Ok(Some(end)) if end <= MOST_HEAD_BYTES => Ok(Some(end)),
+                Ok(None) if came.len() < MOST_HEAD_BYTES => Ok(None),
+                _ => Err(NotTheHead),
+            },
         }
     }
 
@@ -43,22 +47,6 @@ impl Head {
         };
         most.saturating_sub(came)
     }
-}
-
-/// Where a response's head ends.
-fn response_end(came: &[u8], status: u16, bytes: u64) -> Result<Option<usize>, NotTheHead> {
-    let mut lines = [httparse::EMPTY_HEADER; MOST_LINES];
-    let mut response = httparse::Response::new(&mut lines);
-    let end = match response.parse(came) {
-        Ok(httparse::Status::Complete(end)) => end,
-        Ok(httparse::Status::Partial) if came.len() < MOST_HEAD_BYTES => return Ok(None),
-        _ => return Err(NotTheHead),
-    };
-    let length =
-        response.headers.iter().find(|line| line.name.eq_ignore_ascii_case("content-length"));
-    let length = length.and_then(|line| std::str::from_utf8(line.value).ok()?.parse::<u64>().ok());
-    let is_right = response.code == Some(status) && length == Some(bytes);
-    if is_right && end <= MOST_HEAD_BYTES { Ok(Some(end)) } else { Err(NotTheHead) }
 }
 
 #[cfg(test)]

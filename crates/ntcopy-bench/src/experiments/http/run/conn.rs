@@ -4,15 +4,14 @@ use rustix::io::Errno;
 
 use super::body_reader::{BodyReader, Received};
 use super::wire::Wire;
-use crate::run::Failure;
 use crate::run::load::Step;
+use crate::run::{Failure, response_end};
 
 /// A head that is longer is not from one of these proxies.
 const HEAD_BYTES: usize = 4096;
 /// Bytes of an answer that are read at first: most heads fit, and what comes of the body
 /// with them is copied, in every mode alike.
 const FIRST_READ_BYTES: usize = 512;
-const MOST_LINES: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -105,7 +104,9 @@ impl Conn {
         if bytes == 0 {
             return Ok(false);
         }
-        match head_end(&self.head[..self.head_len], self.length)? {
+        match response_end(&self.head[..self.head_len], 200, self.length)
+            .map_err(Failure::Answer)?
+        {
             Some(end) => {
                 let body = &self.head[end..self.head_len];
                 look.compare(self.number, self.object, 0, body)?;
@@ -149,31 +150,6 @@ impl Conn {
 
 fn broken(errno: Errno) -> Failure {
     Failure::os("cannot read an answer")(errno)
-}
-
-/// Where a head ends, if it is whole: an answer of status 200 with a body of that length.
-fn head_end(bytes: &[u8], length: u64) -> Result<Option<usize>, Failure> {
-    let mut lines = [httparse::EMPTY_HEADER; MOST_LINES];
-    let mut response = httparse::Response::new(&mut lines);
-    let bad = |what: String| Err(Failure::Answer(what));
-    let end = match response.parse(bytes) {
-        Ok(httparse::Status::Complete(end)) => end,
-        Ok(httparse::Status::Partial) => return Ok(None),
-        Err(error) => return bad(format!("an answer that is not HTTP: {error}")),
-    };
-    let status = response.code.unwrap_or(0);
-    if status != 200 {
-        return bad(format!("an answer of status {status}"));
-    }
-    let lines = response.headers.iter();
-    let mut lengths = lines
-        .filter(|line| line.name.eq_ignore_ascii_case("content-length"))
-        .map(|line| std::str::from_utf8(line.value).ok().and_then(|text| text.parse::<u64>().ok()));
-    match lengths.next() {
-        Some(Some(found)) if found == length => Ok(Some(end)),
-        Some(Some(found)) => bad(format!("a body of {found} bytes, where {length} are due")),
-        _ => bad("an answer without the length of its body".to_owned()),
-    }
 }
 
 #[cfg(test)]

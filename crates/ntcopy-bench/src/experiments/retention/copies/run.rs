@@ -1,6 +1,5 @@
 //! The form with copies of experiment `retention`: a streamer, and a victim that feels it.
 
-mod hot_set;
 mod pace;
 mod stream;
 
@@ -9,8 +8,8 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use hdrhistogram::Histogram;
+use memmap2::Advice;
 
-use self::hot_set::HotSet;
 use self::pace::Window;
 use self::stream::Stream;
 use super::CopyMode;
@@ -18,6 +17,7 @@ use super::plan::{CopiesCell, CopiesPlan};
 use crate::experiment::LINE_BYTES;
 use crate::hardware::Hardware;
 use crate::run::cpus::{self, parse_list};
+use crate::run::hot_set::HotSet;
 use crate::run::{Failure, Stop};
 
 pub use stream::{Wrong, path};
@@ -107,7 +107,7 @@ impl Bench {
         };
         Ok(Bench {
             stream,
-            hot_set: HotSet::new(cell.hot_set_bytes)?,
+            hot_set: HotSet::new(cell.hot_set_bytes, Advice::HugePage)?,
             pass_lines: (cell.pass_bytes / LINE_BYTES).max(1),
             streamer_cpu,
             hardware: Hardware::open(),
