@@ -43,3 +43,39 @@ pub const EXPERIMENTS: &[Listed] = &[
         defaults: include_str!("../../../bench/experiments/app.toml"),
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::bulk::{Action, Heat, MatrixTask, ReadBack, Task};
+
+    #[test]
+    fn defaults_are_of_their_experiments_and_name_what_there_is() {
+        for listed in EXPERIMENTS {
+            let table: toml::Table = toml::from_str(listed.defaults).unwrap();
+            assert_eq!(table["name"].as_str(), Some(listed.experiment.as_str()));
+        }
+        let net = net::defaults();
+        let all = net.families.iter().chain(&net.quick_families);
+        assert!({ all }.all(|family| net::FAMILIES.contains(family)));
+        let pingpong = pingpong::defaults();
+        assert!(pingpong.families.iter().all(|family| pingpong::FAMILIES.contains(family)));
+        let (copies, fills) = (memcpy::defaults(), memset::defaults());
+        let (walks, pages) = (order::defaults(), &pages::defaults().pages);
+        let cold = Heat::Cold;
+        for (task, baseline, peers) in [
+            (Task::Copy { source: cold, destination: cold }, &copies.baseline, &copies.peers),
+            (Task::Fill { value: 0, destination: cold }, &fills.baseline, &fills.peers),
+            (Task::Matrix(MatrixTask::Sum), &walks.baseline, &walks.peers),
+            (
+                Task::Pages { action: Action::Copy, read_back: ReadBack::None },
+                &pages.baseline,
+                &pages.peers,
+            ),
+        ] {
+            for way in peers.iter().chain([baseline]) {
+                assert!(task.way(way).is_ok(), "{way}");
+            }
+        }
+    }
+}

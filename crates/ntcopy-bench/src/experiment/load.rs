@@ -120,6 +120,44 @@ pub struct Times {
     pub warm_up: Duration,
 }
 
+impl Times {
+    /// From its beginning to its end.
+    pub(crate) fn whole(self) -> Duration {
+        self.sample + self.warm_up
+    }
+}
+
+/// How long the samples of both forms take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lengths {
+    pub closed: Times,
+    pub open: Times,
+}
+
+impl Lengths {
+    pub(crate) fn new(closed: &Closed, open: &Open, is_quick: bool) -> Lengths {
+        let ms = |whole, quick| Duration::from_millis(if is_quick { quick } else { whole });
+        Lengths {
+            closed: Times {
+                sample: ms(closed.sample_ms, closed.quick_sample_ms),
+                warm_up: ms(closed.warm_up_ms, closed.quick_warm_up_ms),
+            },
+            open: Times {
+                sample: ms(open.sample_ms, open.quick_sample_ms),
+                warm_up: ms(open.warm_up_ms, open.quick_warm_up_ms),
+            },
+        }
+    }
+
+    #[must_use]
+    pub fn of(self, form: LoadForm) -> Times {
+        match form {
+            LoadForm::Closed => self.closed,
+            LoadForm::Open => self.open,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

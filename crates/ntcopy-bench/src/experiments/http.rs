@@ -243,18 +243,3 @@ pub struct Settings {
     #[arg(skip)]
     pub quick: bool,
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_defaults_name_what_there_is() {
-        let defaults = defaults();
-        assert_eq!(defaults.name, ExperimentKind::Http);
-        assert!(defaults.quick_pairs >= 5 && defaults.pairs >= defaults.quick_pairs);
-        for stack in Stack::ALL {
-            assert!(stack.modes().contains(&HttpMode::Copy), "{stack} has the baseline");
-        }
-    }
-}

@@ -165,22 +165,9 @@ fn add(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::bulk::Task;
     use crate::plan::bulk::test_resources;
 
     const GIB: u64 = 1 << 30;
-
-    #[test]
-    fn defaults_parse_and_every_peer_exists() {
-        let defaults = defaults();
-        let task = Task::Copy { source: Heat::Cold, destination: Heat::Cold };
-        assert_eq!(defaults.name, ExperimentKind::Memcpy);
-        assert!(task.way(&defaults.baseline).is_ok());
-        for peer in &defaults.peers {
-            assert!(task.way(peer).is_ok(), "{peer}");
-        }
-        assert!(defaults.quick_size_bytes.iter().all(|size| defaults.size_bytes.contains(size)));
-    }
 
     #[test]
     fn memcpy_takes_every_combination_that_the_issue_names() {

@@ -81,18 +81,3 @@ pub struct Settings {
     #[arg(skip)]
     pub quick: bool,
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_defaults_name_what_there_is() {
-        let defaults = defaults();
-        assert_eq!(defaults.name, ExperimentKind::Net);
-        for families in [&defaults.families, &defaults.quick_families] {
-            assert!(families.iter().all(|family| FAMILIES.contains(family)), "{families:?}");
-        }
-        assert!(defaults.quick_pairs >= 5 && defaults.pairs >= defaults.quick_pairs);
-    }
-}

@@ -110,19 +110,9 @@ pub fn plan(settings: &Settings, resources: &Resources) -> Result<BulkPlan, Plan
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::bulk::Task;
     use crate::plan::bulk::{side, test_resources};
 
     const GIB: u64 = 1 << 30;
-
-    #[test]
-    fn defaults_parse_and_every_walk_exists() {
-        let defaults = defaults();
-        assert_eq!(defaults.name, ExperimentKind::Order);
-        for peer in defaults.peers.iter().chain([&defaults.baseline]) {
-            assert!(Task::Matrix(MatrixTask::Sum).way(peer).is_ok(), "{peer}");
-        }
-    }
 
     #[test]
     fn a_sum_has_no_non_temporal_form() {

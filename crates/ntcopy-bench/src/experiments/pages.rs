@@ -88,21 +88,3 @@ pub struct Settings {
     #[arg(skip)]
     pub quick: bool,
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::experiment::bulk::{PAGE_BYTES, Task};
-
-    #[test]
-    fn defaults_parse_and_every_way_exists() {
-        let defaults = defaults();
-        assert_eq!(defaults.name, ExperimentKind::Pages);
-        let task = Task::Pages { action: Action::Copy, read_back: ReadBack::None };
-        for way in defaults.pages.peers.iter().chain([&defaults.pages.baseline]) {
-            assert!(task.way(way).is_ok(), "{way}");
-        }
-        let sizes = [&defaults.pages.buffer_bytes, &defaults.fork.buffer_bytes];
-        assert!(sizes.into_iter().flatten().all(|bytes| bytes.is_multiple_of(PAGE_BYTES)));
-    }
-}

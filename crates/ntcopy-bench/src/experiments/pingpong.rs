@@ -71,18 +71,3 @@ pub struct Settings {
     #[arg(skip)]
     pub quick: bool,
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_defaults_name_what_there_is() {
-        let defaults = defaults();
-        assert_eq!(defaults.name, ExperimentKind::Pingpong);
-        assert_eq!(defaults.baseline, defaults.modes[0]);
-        assert!(defaults.families.iter().all(|family| FAMILIES.contains(family)));
-        assert!(defaults.message_bytes.iter().all(|bytes| *bytes >= SMALLEST_MESSAGE_BYTES));
-        assert!(defaults.quick_pairs >= 5 && defaults.pairs >= defaults.quick_pairs);
-    }
-}

@@ -128,7 +128,6 @@ mod tests {
 
     #[test]
     fn idle_is_always_measured() {
-        assert_eq!(defaults().name, ExperimentKind::Retention);
         let settings = Settings { modes: vec!["nt".to_owned()], ..Settings::default() };
         assert_eq!(settings.modes_of_sends().unwrap(), [Mode::Copy, Mode::Idle, Mode::Nt]);
         assert_eq!(Settings::default().modes_of_sends().unwrap().len(), 4);

@@ -216,13 +216,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn defaults_parse_and_agree_with_the_modes() {
-        let defaults = defaults();
-        assert_eq!(defaults.name, ExperimentKind::Unix);
-        assert_eq!(Settings::default().modes(), Mode::ALL);
-    }
-
-    #[test]
     fn the_baseline_is_always_measured_and_first() {
         let settings = Settings { modes: vec![Mode::Nt, Mode::Nt], ..Settings::default() };
         assert_eq!(settings.modes(), [Mode::Copy, Mode::Nt]);

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::experiment::Times;
 use crate::experiments::app;
 use crate::experiments::http::plan::HttpPlan;
 use crate::experiments::net::NetPlan;
@@ -43,97 +42,65 @@ pub trait Bootable: Experiment {
     fn needs(&self) -> Needs;
 }
 
+impl Needs {
+    /// With a sample of each of these lengths as often as all come to `samples`.
+    fn new(
+        samples: u64,
+        memory_bytes: u64,
+        lengths: impl ExactSizeIterator<Item = Duration>,
+    ) -> Needs {
+        let each = samples / lengths.len().max(1) as u64;
+        let each = u32::try_from(each).unwrap_or(u32::MAX).saturating_mul(SAMPLE_FACTOR);
+        let longest = lengths
+            .fold(OVERHEAD, |longest, length| longest.saturating_add(length.saturating_mul(each)));
+        Needs { samples, memory_bytes, sysctls: Vec::new(), longest: Some(longest) }
+    }
+}
+
 impl Bootable for Plan {
     fn needs(&self) -> Needs {
-        Needs {
-            samples: self.samples(),
-            memory_bytes: self.memory_bytes(),
-            sysctls: plan::sysctls(self),
-            longest: longest(self),
-        }
+        let length = |cell| self.sample_time(cell).unwrap_or_default();
+        let needs = Needs::new(self.samples(), self.memory_bytes(), self.cells.iter().map(length));
+        let is_known = self.cells.iter().all(|cell| self.sample_time(cell).is_some());
+        let longest = needs.longest.filter(|_| is_known);
+        Needs { sysctls: plan::sysctls(self), longest, ..needs }
     }
 }
 
 impl Bootable for HttpPlan {
     fn needs(&self) -> Needs {
-        let forms = self.cells.iter().map(|cell| self.times(cell.form));
-        Needs {
-            samples: self.samples(),
-            memory_bytes: self.memory_bytes(),
-            sysctls: self.sysctls(),
-            longest: Some(of_load(forms, self.pairs, self.ways.len())),
-        }
+        let lengths = self.cells.iter().map(|cell| self.lengths.of(cell.form).whole());
+        let needs = Needs::new(self.samples(), self.memory_bytes(), lengths);
+        Needs { sysctls: self.sysctls(), ..needs }
     }
 }
 
 impl Bootable for NetPlan {
     fn needs(&self) -> Needs {
-        let forms = self.cells.iter().map(|cell| self.times(cell.form));
-        Needs {
-            samples: self.samples(),
-            memory_bytes: self.memory_bytes(),
-            sysctls: self.sysctls(),
-            longest: Some(of_load(forms, self.pairs, self.modes.len())),
-        }
+        let lengths = self.cells.iter().map(|cell| self.lengths.of(cell.form).whole());
+        let needs = Needs::new(self.samples(), self.memory_bytes(), lengths);
+        Needs { sysctls: self.sysctls(), ..needs }
     }
 }
 
 impl Bootable for PingPongPlan {
     fn needs(&self) -> Needs {
-        Needs {
-            samples: self.samples(),
-            memory_bytes: self.memory_bytes(),
-            sysctls: Vec::new(),
-            longest: Some(of_samples(self.samples(), self.sample + self.warm_up)),
-        }
+        let length = [self.sample + self.warm_up].into_iter();
+        Needs::new(self.samples(), self.memory_bytes(), length)
     }
 }
 
 impl Bootable for ForkPlan {
     fn needs(&self) -> Needs {
-        Needs {
-            samples: self.samples(),
-            memory_bytes: self.memory_bytes(),
-            sysctls: Vec::new(),
-            longest: Some(of_samples(self.samples(), self.sample + self.warm_up)),
-        }
+        let length = [self.sample + self.warm_up].into_iter();
+        Needs::new(self.samples(), self.memory_bytes(), length)
     }
 }
 
 impl Bootable for app::Plan {
     fn needs(&self) -> Needs {
-        Needs {
-            samples: self.samples(),
-            memory_bytes: self.memory_bytes(),
-            sysctls: Vec::new(),
-            longest: Some(of_samples(self.samples(), self.sample_time())),
-        }
+        Needs::new(self.samples(), self.memory_bytes(), [self.sample_time()].into_iter())
     }
-}
-
-/// How long samples of one length may take.
-fn of_samples(samples: u64, sample: Duration) -> Duration {
-    let samples = u32::try_from(samples).unwrap_or(u32::MAX);
-    OVERHEAD + sample.saturating_mul(samples).saturating_mul(SAMPLE_FACTOR)
-}
-
-/// How long the samples of clients may take: in each cell, `pairs` groups of `modes` samples.
-fn of_load(cells: impl Iterator<Item = Times>, pairs: u32, modes: usize) -> Duration {
-    let samples = pairs.saturating_mul(u32::try_from(modes).unwrap_or(1));
-    let sample = |times: Times| times.sample + times.warm_up;
-    cells.fold(OVERHEAD, |longest, times| {
-        longest + sample(times).saturating_mul(samples).saturating_mul(SAMPLE_FACTOR)
-    })
-}
-
-fn longest(plan: &Plan) -> Option<Duration> {
-    let mut longest = OVERHEAD;
-    for cell in &plan.cells {
-        let sample = plan.sample_time(cell)?;
-        let samples = plan.pairs.saturating_mul(u32::try_from(plan.modes.len()).unwrap_or(1));
-        longest += sample.saturating_mul(samples).saturating_mul(SAMPLE_FACTOR);
-    }
-    Some(longest)
 }
 
 #[cfg(test)]
@@ -148,8 +115,8 @@ mod tests {
             unix::plan(settings, &Cpus { allowed: vec![0], sharing_l2: None }).unwrap()
         };
         let rounds = Settings { sockets: vec![1, 128], ..Settings::default() };
-        assert!(longest(&plan(&rounds)).is_some_and(|limit| limit > OVERHEAD));
+        assert!(plan(&rounds).needs().longest.is_some_and(|limit| limit > OVERHEAD));
         let free = Settings { iterations: Some(100_000), ..Settings::default() };
-        assert_eq!(longest(&plan(&free)), None);
+        assert_eq!(plan(&free).needs().longest, None);
     }
 }

@@ -448,7 +448,6 @@ mod tests {
 
     #[test]
     fn the_defaults_make_a_plan_whose_baseline_and_idle_come_first() {
-        assert_eq!(defaults().name, ExperimentKind::App);
         for quick in [false, true] {
             let plan = planned(&Settings { quick, ..Settings::default() }, &[0, 1]).unwrap();
             assert_eq!(plan.modes[..2], [AppMode::Copy, AppMode::Idle]);

@@ -2,14 +2,13 @@
 
 mod places;
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use ntcopy_record::Params;
 
 use super::{HttpMode, Rate, Scheme, Settings, Transport, Way, defaults};
-pub use crate::experiment::{LoadForm as HttpForm, Times};
+use crate::experiment::Lengths;
+pub use crate::experiment::LoadForm as HttpForm;
 use crate::plan::error::{check_connections, check_pairs, check_sizes};
 use crate::plan::{Cpus, PlanError, Sysctl, or};
 pub use places::Places;
@@ -84,8 +83,7 @@ pub struct HttpPlan {
     pub pairs: u32,
     /// How often proxies and backends are started anew in each cell, at most once a group.
     pub starts: u32,
-    pub closed: Times,
-    pub open: Times,
+    pub lengths: Lengths,
 }
 
 impl HttpPlan {
@@ -119,14 +117,6 @@ impl HttpPlan {
     #[must_use]
     pub fn baseline(&self) -> String {
         self.ways.first().map_or_else(String::new, |way| self.name(*way))
-    }
-
-    #[must_use]
-    pub fn times(&self, form: HttpForm) -> Times {
-        match form {
-            HttpForm::Closed => self.closed,
-            HttpForm::Open => self.open,
-        }
     }
 
     /// A cell's parameters as the record has them; an open one's with what is offered.
@@ -222,9 +212,6 @@ impl HttpPlan {
 
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     let defaults = defaults();
-    let ms =
-        |long: u64, quick: u64| Duration::from_millis(if settings.quick { quick } else { long });
-    let (closed, open) = (&defaults.closed, &defaults.open);
     let pairs = if settings.quick { defaults.quick_pairs } else { defaults.pairs };
     let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
     let starts = settings.starts.unwrap_or(if settings.quick { 1 } else { pairs }).min(pairs);
@@ -242,7 +229,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         return Err(PlanError::zero("nginx-buffer"));
     }
     let scheme = settings.scheme.unwrap_or(defaults.scheme);
-    let rate = settings.rate.unwrap_or(Rate::OfBaseline(open.rate_percent * 100));
+    let rate = settings.rate.unwrap_or(Rate::OfBaseline(defaults.open.rate_percent * 100));
     Ok(HttpPlan {
         cells: cells(settings, rate)?,
         ways: ways(settings, scheme)?,
@@ -258,14 +245,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         haproxy_pipe_bytes: settings.haproxy_pipe_bytes,
         pairs,
         starts,
-        closed: Times {
-            sample: ms(closed.sample_ms, closed.quick_sample_ms),
-            warm_up: ms(closed.warm_up_ms, closed.quick_warm_up_ms),
-        },
-        open: Times {
-            sample: ms(open.sample_ms, open.quick_sample_ms),
-            warm_up: ms(open.warm_up_ms, open.quick_warm_up_ms),
-        },
+        lengths: Lengths::new(&defaults.closed, &defaults.open, settings.quick),
     })
 }
 

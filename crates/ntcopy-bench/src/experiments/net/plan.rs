@@ -1,13 +1,11 @@
 //! The plan of experiment `net`.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use ntcopy_record::Params;
 
 use super::{FAMILIES, Settings, defaults};
-use crate::experiment::{Family, LoadForm, NetMode, Rate, Times, with_baseline};
+use crate::experiment::{Family, Lengths, LoadForm, NetMode, Rate, with_baseline};
 use crate::plan::error::{check_connections, check_pairs, check_sizes};
 use crate::plan::messages::{Between, TwoPlaces, families_of, fits_datagram, two_places};
 use crate::plan::{Cpus, PlanError, Sysctl, or};
@@ -49,8 +47,7 @@ pub struct NetPlan {
     pub places: Option<TwoPlaces>,
     /// Interleaved groups in each cell.
     pub pairs: u32,
-    pub closed: Times,
-    pub open: Times,
+    pub lengths: Lengths,
 }
 
 impl NetPlan {
@@ -79,14 +76,6 @@ impl NetPlan {
     #[must_use]
     pub fn baseline(&self) -> NetMode {
         self.modes.first().copied().unwrap_or(NetMode::Copy)
-    }
-
-    #[must_use]
-    pub fn times(&self, form: LoadForm) -> Times {
-        match form {
-            LoadForm::Closed => self.closed,
-            LoadForm::Open => self.open,
-        }
     }
 
     /// A cell's parameters as the record has them; an open one's with what is offered.
@@ -135,12 +124,9 @@ impl NetPlan {
 
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<NetPlan, PlanError> {
     let defaults = defaults();
-    let ms =
-        |long: u64, quick: u64| Duration::from_millis(if settings.quick { quick } else { long });
-    let (closed, open) = (&defaults.closed, &defaults.open);
     let pairs = if settings.quick { defaults.quick_pairs } else { defaults.pairs };
     let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
-    let rate = settings.rate.unwrap_or(Rate::OfBaseline(open.rate_percent * 100));
+    let rate = settings.rate.unwrap_or(Rate::OfBaseline(defaults.open.rate_percent * 100));
     Ok(NetPlan {
         cells: cells(settings, rate)?,
         modes: modes(settings)?,
@@ -151,14 +137,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<NetPlan, PlanError> {
         rate,
         places: two_places(&settings.cpus, cpus)?,
         pairs,
-        closed: Times {
-            sample: ms(closed.sample_ms, closed.quick_sample_ms),
-            warm_up: ms(closed.warm_up_ms, closed.quick_warm_up_ms),
-        },
-        open: Times {
-            sample: ms(open.sample_ms, open.quick_sample_ms),
-            warm_up: ms(open.warm_up_ms, open.quick_warm_up_ms),
-        },
+        lengths: Lengths::new(&defaults.closed, &defaults.open, settings.quick),
     })
 }
 

@@ -184,7 +184,7 @@ impl Exchange for Requests<'_> {
         client: &mut NetClient,
         at: At,
     ) -> Result<Taken, Failure> {
-        let times = self.plan.times(self.cell.form);
+        let times = self.plan.lengths.of(self.cell.form);
         let proof = lane.begin_proof()?;
         let window = match self.offered {
             None => lane.closed(client, times.warm_up, times.sample)?,

@@ -22,7 +22,10 @@ fn a_plan_of_nothing_asked_is_the_defaults() {
     assert_eq!((closed, plan.cells[1].form), (half, HttpForm::Open));
     assert_eq!(plan.cells[0].connections, plan.cells[1].connections);
     let quick = made(&Settings { quick: true, ..Settings::default() });
-    assert!(quick.samples() < plan.samples() && quick.closed.sample < plan.closed.sample);
+    assert!(
+        quick.samples() < plan.samples()
+            && quick.lengths.closed.sample < plan.lengths.closed.sample
+    );
 }
 
 #[test]

@@ -141,7 +141,7 @@ impl<'a> WayLanes<'a> {
 
     /// What the clients ask in one sample, and what comes of it.
     fn load(&self, client: &mut Client, running: &Running, pair: u32) -> Result<Window, Failure> {
-        let times = self.bench.plan.times(self.cell.form);
+        let times = self.bench.plan.lengths.of(self.cell.form);
         let cpu = || running.cpu();
         let meter = Meter::new(&cpu).counting(&self.bench.events);
         let Some(offered) = self.offered else {
