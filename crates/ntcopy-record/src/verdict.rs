@@ -184,22 +184,7 @@ fn footprint_sentences(record: &Record) -> Vec<String> {
 }
 
 fn level_sentences(level: &LevelFigures) -> Vec<String> {
-    let mut said = Vec::new();
-    said.extend(level.program.as_ref().map(|program| {
-        format!(
-            "{}: the program displaces {}{:.0} lines ({:.0}-{:.0}) in {:.0} us of CPU time, {:.0} \
-             lines in 100 us; {} slices.",
-            level.level,
-            if program.is_at_least { "at least " } else { "" },
-            program.lines,
-            program.ci.0,
-            program.ci.1,
-            program.cpu_ns / 1000.0,
-            program.per_100_us,
-            program.slices
-        )
-    }));
-    said.push(format!("{}: {}", level.level, level.sentence()));
+    let mut said = vec![format!("{}: {}", level.level, level.sentence())];
     said.extend(
         level.least_lines.map(|least| {
             format!("{}: fewer than {least:.0} lines read cannot be seen.", level.level)

@@ -35,18 +35,7 @@ fn rows(level: &LevelFigures) -> Vec<Vec<String>> {
             format!("{:.1}", call.call_ns / 1000.0),
         ]
     };
-    let mut rows: Vec<Vec<String>> = level.calls.iter().map(call).collect();
-    rows.extend(level.program.as_ref().map(|program| {
-        vec![
-            "the program".to_owned(),
-            String::new(),
-            format!("{}{:.0}", least(program.is_at_least), program.lines),
-            format!("{:.0}-{:.0}", program.ci.0, program.ci.1),
-            String::new(),
-            format!("{:.1}", program.cpu_ns / 1000.0),
-        ]
-    }));
-    rows
+    level.calls.iter().map(call).collect()
 }
 
 /// The object that `--json` prints.
@@ -89,21 +78,7 @@ fn results(level: &LevelFigures) -> Vec<Value> {
             "call_ns": call.call_ns,
         })
     };
-    let mut results: Vec<Value> = level.calls.iter().map(one).collect();
-    results.extend(level.program.as_ref().map(|program| {
-        json!({
-            "params": {"level": level.level},
-            "mode": "program",
-            "metric": "equivalent_lines_read",
-            "median": program.lines,
-            "ci": [program.ci.0, program.ci.1],
-            "at_least": program.is_at_least,
-            "lines_per_100_us": program.per_100_us,
-            "cpu_ns": program.cpu_ns,
-            "slices": program.slices,
-        })
-    }));
-    results
+    level.calls.iter().map(one).collect()
 }
 
 fn level_object(level: &LevelFigures) -> Value {

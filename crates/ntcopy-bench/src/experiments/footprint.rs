@@ -8,7 +8,6 @@
 mod call;
 mod lines;
 mod measure;
-mod program;
 mod trigger;
 
 pub use self::call::{Call, TABLE, UnknownCall};
@@ -28,8 +27,6 @@ crate::experiment::words!(Level, L2 = "L2", Llc = "LLC");
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub calls: Vec<Call>,
-    /// The program and its arguments, instead of calls.
-    pub program: Vec<std::ffi::OsString>,
     pub levels: Vec<Level>,
     pub rounds: u32,
     pub cpu: u32,

@@ -1,5 +1,4 @@
-//! What `try` and `footprint` share: a program of the user's, measured in a booted kernel by this
-//! program, which runs itself inside.
+//! What `try` and `footprint` share: measuring in a booted kernel, in which this program runs itself.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,6 @@
 
 mod calibrate;
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -28,7 +27,6 @@ Examples:
   ntcopy footprint                                  a table of calls, 128 KiB each
   ntcopy footprint copy:256KiB copy-nt:256KiB fill:1MiB
   ntcopy footprint --kernel um send:128KiB send-obeyed:128KiB
-  ntcopy footprint -- ./program --its-arguments      a program, half a millisecond at a time
 
 A set of lines is walked until the cache holds it, the call is made, and each line is loaded with \
 the clock running: one that takes longer than a hit was displaced. No counter and no privilege is \
@@ -64,9 +62,6 @@ pub struct Args {
     /// Kernel to measure in: host, or one that `ntcopy kernel` builds and boots, as um
     #[arg(long, value_name = "KERNEL", default_value = "host")]
     kernel: String,
-    /// A folder that the program may write in a booted kernel; may be repeated
-    #[arg(long, value_name = "DIR")]
-    write: Vec<PathBuf>,
     /// Directory of the record [default: ~/.local/share/ntcopy/records/ID]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -79,12 +74,6 @@ pub struct Args {
     /// Write the record and print nothing: for the inside of a booted kernel.
     #[arg(long, hide = true)]
     measure_only: bool,
-    /// The program and its arguments as JSON: for the inside of a booted kernel.
-    #[arg(long, hide = true, value_name = "JSON")]
-    words: Option<String>,
-    /// A program and its arguments, instead of calls
-    #[arg(last = true, value_name = "PROGRAM", conflicts_with = "calls")]
-    command: Vec<OsString>,
 }
 
 #[derive(clap::Subcommand)]
@@ -92,7 +81,7 @@ enum Verb {
     Calibrate(calibrate::Args),
 }
 
-pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(Verb::Calibrate(args)) = args.verb {
         return calibrate::run(args);
     }
@@ -102,24 +91,20 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(words) = &args.words {
-        args.command = booted::command_of(words)?;
-    }
     if args.kernel == "host" { on_this_kernel(&args) } else { in_a_booted_kernel(&args) }
 }
 
 fn plan(args: &Args) -> anyhow::Result<Plan> {
     let cpu = Cpu::detect();
     let l2 = cpu.caches.iter().find(|cache| cache.level == 2 && cache.kind.name() != "instruction");
-    let calls = match (args.calls.is_empty(), args.command.is_empty()) {
-        (true, true) => TABLE.iter().map(|kind| kind.by_default()).collect(),
-        _ => args.calls.clone(),
+    let calls = match args.calls.is_empty() {
+        true => TABLE.iter().map(|kind| kind.by_default()).collect(),
+        false => args.calls.clone(),
     };
     let levels = if args.quick { vec![Level::L2] } else { Level::ALL.to_vec() };
     let allowed = ntcopy_bench::run::cpus()?.allowed;
     Ok(Plan {
         calls,
-        program: args.command.clone(),
         levels,
         rounds: ROUNDS[usize::from(!args.quick)],
         cpu: allowed.last().copied().unwrap_or(0),
@@ -154,8 +139,8 @@ fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
         experiment: ExperimentKind::Footprint,
         out: args.out.as_deref(),
         needs: Needs { samples: 0, memory_bytes: MEMORY_BYTES, sysctls: Vec::new(), longest: None },
-        write: &args.write,
-        command: &args.command,
+        write: &[],
+        command: &[],
     };
     booted::run(asked, |place, stopped| conclude(args, place, stopped))
 }

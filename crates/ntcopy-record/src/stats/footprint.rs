@@ -7,8 +7,6 @@ use crate::record::{Cell, ExperimentKind, MISSES_PERMILLE, Record, Sample};
 
 /// The trigger that does nothing: the baseline.
 pub const NOTHING: &str = "nothing";
-/// A program that runs between priming and probing, as a call.
-pub const PROGRAM: &str = "program";
 
 /// Names of a cell's parameters.
 pub mod param {
@@ -26,8 +24,6 @@ pub mod param {
 
 /// The series of a sample: lines displaced, a repetition each.
 pub const DISPLACED: &str = "displaced_lines";
-/// The series of a sample of a program: nanoseconds of CPU time that it had, a slice each.
-pub const CPU_NS: &str = "program_cpu_ns";
 
 /// Above this part of the primed lines, all of them are displaced as far as can be measured.
 const FULL: f64 = 0.97;
@@ -50,8 +46,6 @@ pub struct LevelFigures {
     /// Known displacers, and as what they are found.
     pub checks: Vec<Check>,
     pub calls: Vec<CallFigures>,
-    /// The program, if there is one.
-    pub program: Option<ProgramFigures>,
 }
 
 /// A known displacer, held against what was found.
@@ -86,22 +80,6 @@ pub struct CallFigures {
     /// Equivalent lines read for each KiB of the call; none of a call without bytes.
     pub per_kib: Option<f64>,
     /// Whether all that was primed is displaced, so that `lines` is the least that it can be.
-    pub is_at_least: bool,
-}
-
-/// A program, a slice at a time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ProgramFigures {
-    pub slices: usize,
-    /// Median CPU time of a slice.
-    pub cpu_ns: f64,
-    /// Equivalent lines read in a slice: median, and its 95 % interval.
-    pub lines: f64,
-    /// Low and high.
-    pub ci: (f64, f64),
-    /// Equivalent lines read for 100 microseconds of CPU time: the median of the slices.
-    pub per_100_us: f64,
-    /// Whether in half of the slices all that was primed was displaced.
     pub is_at_least: bool,
 }
 
@@ -228,7 +206,6 @@ fn level_figures(record: &Record, nothing: &Cell, level: &str) -> Option<LevelFi
         curve: Vec::new(),
         checks: Vec::new(),
         calls: Vec::new(),
-        program: None,
     };
     let net = |sample: &Sample| -> Vec<f64> {
         displaced(sample).unwrap_or_default().iter().map(|n| n - level.missing_lines).collect()
@@ -248,7 +225,6 @@ fn level_figures(record: &Record, nothing: &Cell, level: &str) -> Option<LevelFi
         let call = word(cell, param::CALL).unwrap_or_default();
         match call.strip_prefix("check-") {
             Some(how) => level.checks.extend(check(&level, how, cell, net)),
-            None if call == PROGRAM => level.program = program(&level, sample, net),
             None if call == NOTHING || call == "known-read" => {}
             None => level.calls.extend(one(&level, call, cell, sample, net)),
         }
@@ -288,26 +264,6 @@ fn one(
         per_kib: (bytes > 0).then(|| median(&lines) / (bytes as f64 / 1024.0)),
         each_lines: lines,
         is_at_least: level.is_full(displaced_lines),
-    })
-}
-
-fn program(level: &LevelFigures, sample: &Sample, net: &[f64]) -> Option<ProgramFigures> {
-    let cpu_ns: Vec<f64> = sample.series.get(CPU_NS)?.iter().map(|ns| *ns as f64).collect();
-    let ran: Vec<(f64, f64)> =
-        cpu_ns.iter().zip(net).filter(|(cpu, _)| **cpu > 0.0).map(|(cpu, n)| (*cpu, *n)).collect();
-    if ran.is_empty() {
-        return None;
-    }
-    let lines: Vec<f64> = ran.iter().map(|(_, n)| level.equivalent(*n)).collect();
-    let rates: Vec<f64> =
-        ran.iter().zip(&lines).map(|((cpu, _), lines)| lines / cpu * 100_000.0).collect();
-    Some(ProgramFigures {
-        slices: ran.len(),
-        cpu_ns: median(&ran.iter().map(|(cpu, _)| *cpu).collect::<Vec<f64>>()),
-        lines: median(&lines),
-        ci: interval(&lines),
-        per_100_us: median(&rates),
-        is_at_least: level.is_full(median(&ran.iter().map(|(_, n)| *n).collect::<Vec<f64>>())),
     })
 }
 
@@ -362,7 +318,6 @@ pub(crate) mod tests {
                 series: BTreeMap::from([
                     (DISPLACED.to_owned(), vec![displaced; 5]),
                     ("call_ns".to_owned(), vec![7; 5]),
-                    (CPU_NS.to_owned(), vec![0, 50_000, 50_000, 50_000, 50_000]),
                 ]),
             });
         }
@@ -406,14 +361,6 @@ pub(crate) mod tests {
             assert!(!level.checks[0].agrees(), "{sentence}");
             assert!(sentence.contains("off by more than 5 %"), "{sentence}");
         }
-    }
-
-    #[test]
-    fn a_program_is_given_by_the_slices_in_which_it_ran() {
-        let level = &levels(&record(&[(PROGRAM, None, 110)]))[0];
-        let program = level.program.as_ref().unwrap();
-        assert_eq!((program.slices, program.cpu_ns, program.lines), (4, 50_000.0, 100.0));
-        assert_eq!(program.per_100_us, 200.0);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Measures a plan, and writes a record.
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 use serde_json::json;
@@ -8,11 +7,11 @@ use serde_json::json;
 use super::call::Call;
 use super::lines::{Cycle, Memory, has_clflushopt, read};
 use super::trigger::{self, Trigger, Triggers};
-use super::{LINE_BYTES, Level, NOTHING, Plan, program};
+use super::{LINE_BYTES, Level, NOTHING, Plan};
 use crate::run::{Failure, Stop, stay_on};
-use crate::sample::driver::{Experiment, Options, Recording, available};
+use crate::sample::driver::{At, Experiment, Options, Recording, available};
 use crate::sample::{MeasureError, Outcome, Progress};
-use ntcopy_record::stats::footprint::{CPU_NS, DISPLACED, PROGRAM, param};
+use ntcopy_record::stats::footprint::{DISPLACED, param};
 use ntcopy_record::stats::median;
 use ntcopy_record::{ExperimentKind, Machine, Params, Sample};
 
@@ -85,8 +84,8 @@ impl Experiment for Plan {
             recording.at("looking for a set of lines that fits", 0);
             match here(*level, self.cache_bytes).map_err(start)? {
                 Ok(here) => {
-                    let rows = rows(&here, self, &calls, first_cell);
-                    first_cell += rows.len() as u32 + u32::from(!self.program.is_empty());
+                    let rows = rows(&here, &calls, first_cell);
+                    first_cell += rows.len() as u32;
                     level_rows(self, &here, rows, &mut triggers, &mut recording)?;
                 }
                 Err(why) => recording.unavailable(level.as_str(), why, None)?,
@@ -152,8 +151,8 @@ fn here(level: Level, [l2, llc]: [u64; 2]) -> Result<Result<Here, String>, Failu
     )))
 }
 
-/// All triggers of a level: nothing, known displacers, calls or the program.
-fn rows(here: &Here, plan: &Plan, calls: &[Call], first_cell: u32) -> Vec<Row> {
+/// All triggers of a level: nothing, known displacers, calls.
+fn rows(here: &Here, calls: &[Call], first_cell: u32) -> Vec<Row> {
     let primed = here.cycle.len() as f64;
     let lines = |part: &f64| (primed * part) as usize;
     let mut rows = vec![(NOTHING.to_owned(), 0, Trigger::Nothing)];
@@ -168,10 +167,8 @@ fn rows(here: &Here, plan: &Plan, calls: &[Call], first_cell: u32) -> Vec<Row> {
     for (mode, trigger, count) in curve.chain(checks).chain(others) {
         rows.push((mode.to_owned(), (count * LINE_BYTES) as u64, trigger));
     }
-    if plan.program.is_empty() {
-        for call in calls {
-            rows.push((call.to_string(), call.bytes, Trigger::Call(*call)));
-        }
+    for call in calls {
+        rows.push((call.to_string(), call.bytes, Trigger::Call(*call)));
     }
     let numbered = (first_cell..).zip(rows);
     numbered
@@ -201,7 +198,6 @@ fn level_rows(
     };
     recording.expect(u64::from(rounds) * rows.len() as u64);
     let mut done = 0;
-    let after = rows.last().map_or(0, |row| row.cell + 1);
     // The first round warms up.
     for round in 0..=rounds {
         for row in &mut rows {
@@ -226,32 +222,6 @@ fn level_rows(
         recording.cell(row.cell, params(here, &row))?;
         recording.sample(sample(row))?;
     }
-    if !plan.program.is_empty() {
-        let slices = program::slices(plan, &here.cycle, here.threshold, stop);
-        let slices = slices.map_err(MeasureError::Start)?;
-        write_program(here, after, slices, recording)?;
-    }
-    Ok(())
-}
-
-fn write_program(
-    here: &Here,
-    cell: u32,
-    slices: program::Slices,
-    recording: &mut Recording<'_>,
-) -> Result<(), MeasureError> {
-    let row = Row {
-        cell,
-        mode: PROGRAM.to_owned(),
-        bytes: 0,
-        trigger: Trigger::Nothing,
-        displaced: slices.displaced,
-        took_ns: slices.took_ns,
-    };
-    recording.cell(cell, params(here, &row))?;
-    let mut sample = sample(row);
-    sample.series.insert(CPU_NS.to_owned(), slices.cpu_ns);
-    recording.sample(sample)?;
     Ok(())
 }
 
@@ -270,19 +240,8 @@ fn params(here: &Here, row: &Row) -> Params {
 }
 
 fn sample(row: Row) -> Sample {
-    let repetitions = row.displaced.len() as u64;
-    Sample {
-        cell: row.cell,
-        pair: 0,
-        position: 0,
-        mode: row.mode,
-        bytes: row.bytes * repetitions,
-        elapsed_ns: row.took_ns.iter().sum(),
-        phases_ns: BTreeMap::new(),
-        counters: BTreeMap::new(),
-        series: BTreeMap::from([
-            (DISPLACED.to_owned(), row.displaced),
-            ("call_ns".to_owned(), row.took_ns),
-        ]),
-    }
+    let (bytes, elapsed_ns) = (row.bytes * row.displaced.len() as u64, row.took_ns.iter().sum());
+    let series = [(DISPLACED.to_owned(), row.displaced), ("call_ns".to_owned(), row.took_ns)];
+    let at = At { cell: row.cell, ..At::default() };
+    Sample { series: series.into(), ..at.sample(row.mode, bytes, elapsed_ns) }
 }
