@@ -46,7 +46,7 @@ impl Shown {
 }
 
 /// The row of a record's experiment.
-pub(crate) fn of(record: &Record) -> Shown {
+pub(crate) fn shown(record: &Record) -> Shown {
     use ExperimentKind::*;
     let (question, views, caveat): (_, fn(&Record) -> Vec<View>, _) = match record.header.experiment
     {

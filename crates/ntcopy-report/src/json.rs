@@ -28,7 +28,7 @@ use crate::view;
 /// For a program's turns (`try`) and for footprints `results` has what these commands print:
 /// `metric` is what a turn's figure is, or `equivalent_lines_read`.
 pub fn object(record: &Record) -> Value {
-    let shown = experiment::of(record);
+    let shown = experiment::shown(record);
     if let Tables::Own(_, object) = shown.tables {
         return object(record);
     }

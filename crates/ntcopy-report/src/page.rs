@@ -53,7 +53,7 @@ pub fn html(records: &[Record], command: &[String]) -> String {
         section(index, record, &machine::section(records, index, tellers[index]))
     });
     let sections: Vec<Markup> = sections.collect();
-    let questions = questions::of(records);
+    let questions = questions::asked(records);
     let summaries = summary::summaries(records);
     let title = title(records, &summaries);
     let first = decision::section(records, &summaries);
@@ -146,7 +146,7 @@ fn section(index: usize, record: &Record, machine: &Markup) -> Markup {
             h3 id=(format!("record-{index}-name")) {
                 "Record " code { (header.id) } ", experiment " (header.experiment)
             }
-            (verdict::of(record))
+            (verdict::section(record))
             p class="made-by" {
                 "Measured " (text::utc(header.started_unix_ns)) " by ntcopy " (header.ntcopy)
                 ", with:"
@@ -162,7 +162,7 @@ fn section(index: usize, record: &Record, machine: &Markup) -> Markup {
 /// What the reader must know before believing a figure.
 fn caveats(record: &Record) -> Markup {
     let (header, machine) = (&record.header, &record.machine);
-    let shown = experiment::of(record);
+    let shown = experiment::shown(record);
     let wrong = record.errors.iter().any(|error| error.wrong_byte);
     let measured_vmsplice = record.samples.iter().any(|sample| sample.mode == "vmsplice");
     html! {

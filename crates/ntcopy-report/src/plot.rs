@@ -37,7 +37,7 @@ pub(crate) fn slot(mode: &str, index: usize) -> usize {
 
 /// A chart of this width and height.
 pub(crate) fn draw(chart: &Chart, size: Place) -> Svg {
-    let plane = Plane::of(chart, size);
+    let plane = Plane::new(chart, size);
     let (mut svg, mut letters) = (Svg::default(), Svg::default());
     axes(&mut svg, chart, &plane);
     for (row, mark) in chart.marks.iter().rev().enumerate() {

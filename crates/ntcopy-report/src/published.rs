@@ -28,7 +28,7 @@ impl Published {
 }
 
 /// The published pairs of an experiment, in the file's order.
-pub(crate) fn of(experiment: &ExperimentKind) -> Vec<&'static Published> {
+pub(crate) fn sends(experiment: &ExperimentKind) -> Vec<&'static Published> {
     static ALL: LazyLock<Vec<Published>> = LazyLock::new(|| {
         #[derive(Deserialize)]
         struct File {
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_published_unix_figures_are_there_with_their_ratios() {
-        let found = of(&ExperimentKind::Unix);
+        let found = sends(&ExperimentKind::Unix);
         let ratios: Vec<String> = found.iter().map(|p| format!("{:.2}", p.ratio())).collect();
         assert_eq!(ratios, ["1.43", "1.33", "1.32"]);
         assert!(found.iter().all(|published| published.cpu == "AMD EPYC 7662"));
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn an_experiment_without_published_pairs_has_none() {
-        assert_eq!(of(&"no such experiment".into()), Vec::<&Published>::new());
-        assert!(of(&ExperimentKind::Memset).is_empty(), "its figures are of another kind");
+        assert_eq!(sends(&"no such experiment".into()), Vec::<&Published>::new());
+        assert!(sends(&ExperimentKind::Memset).is_empty(), "its figures are of another kind");
     }
 }

@@ -13,7 +13,7 @@ use crate::{experiment, hardware, text};
 
 /// The results for a terminal, in ASCII. Ends in a newline.
 pub fn terminal(record: &Record) -> String {
-    let mut out = print(&experiment::of(record).grids(record), true);
+    let mut out = print(&experiment::shown(record).grids(record), true);
     for line in remarks(record) {
         out.push_str(&wrapped(&ascii(&line)));
     }
@@ -28,7 +28,7 @@ pub fn terminal(record: &Record) -> String {
 
 /// The results as Markdown, and at the end which record they are from. Ends in a newline.
 pub fn markdown(record: &Record) -> String {
-    let mut out = print(&experiment::of(record).grids(record), false);
+    let mut out = print(&experiment::shown(record).grids(record), false);
     for line in remarks(record) {
         out.push_str(&format!("- {}\n", foreign::markdown(&line)));
     }

@@ -157,11 +157,9 @@ pub enum Peer {
     LlvmLibc,
     /// DPDK's `rte_memcpy`.
     RteMemcpy,
-    /// UCX's copy with non-temporal stores.
-    Ucx,
 }
 
-words!(Peer, Libpmem2 = "libpmem2", LlvmLibc = "llvm-libc", RteMemcpy = "rte-memcpy", Ucx = "ucx");
+words!(Peer, Libpmem2 = "libpmem2", LlvmLibc = "llvm-libc", RteMemcpy = "rte-memcpy");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Way {

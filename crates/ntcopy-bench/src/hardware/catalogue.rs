@@ -107,7 +107,7 @@ impl Catalogue {
     }
 
     fn add_core(&mut self, machine: &Machine<'_>) {
-        let known = events::of(machine.signature);
+        let known = events::known(machine.signature);
         // What keeps the cycles from being counted keeps everything.
         let mut none = machine.off.then(switched_off);
         for name in events::NAMES {

@@ -39,7 +39,7 @@ pub struct Event {
 
 /// The events of a CPU, by its signature (`GenuineIntel-6-143-8`). Names that have none there are
 /// left out.
-pub fn of(signature: &str) -> Vec<Event> {
+pub fn known(signature: &str) -> Vec<Event> {
     let event = |name, source, kind, config| Event { name, source, kind, config };
     let mut events = vec![
         event("cycles", "CPU cycles", HARDWARE, CYCLES),
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn config(signature: &str, name: &str) -> Option<u64> {
-        of(signature).iter().find(|event| event.name == name).map(|event| event.config)
+        known(signature).iter().find(|event| event.name == name).map(|event| event.config)
     }
 
     #[test]
@@ -133,14 +133,14 @@ mod tests {
         assert_eq!(config("GenuineIntel-6-175-3", "l1d-replacements"), None);
         assert_eq!(config("GenuineIntel-6-175-3", "llc-misses"), Some(CACHE_MISSES));
         for other in ["Arm-0-0-0", "", "None-x-0-0"] {
-            assert_eq!(of(other).len(), 2, "{other}");
+            assert_eq!(known(other).len(), 2, "{other}");
         }
     }
 
     #[test]
     fn every_event_has_a_column() {
         for signature in ["GenuineIntel-6-85-7", "AuthenticAMD-26-2-1", "AuthenticAMD-25-1-1"] {
-            assert!(of(signature).iter().all(|event| NAMES.contains(&event.name)));
+            assert!(known(signature).iter().all(|event| NAMES.contains(&event.name)));
         }
     }
 }

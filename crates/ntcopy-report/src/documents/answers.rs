@@ -77,7 +77,7 @@ fn outcomes(record: &Record, answer: &Answer) -> Result<String, Error> {
     if all.is_empty() {
         return Err(Error::Index(format!("answers: '{}' has no cell", answer.what)));
     }
-    let tally = Tally::of(all.iter().map(|versus| (versus.ratio, versus.verdict())));
+    let tally = Tally::count(all.iter().map(|versus| (versus.ratio, versus.verdict())));
     let Tally { wins, equal, losses, .. } = tally;
     let unresolved = match tally.unresolved {
         0 => String::new(),

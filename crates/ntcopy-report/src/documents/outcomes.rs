@@ -36,7 +36,7 @@ pub(super) fn rows(record: &Record, title: &str, modes: &[String]) -> Option<Str
 }
 
 fn row(results: &[&CellResult]) -> String {
-    let tally = Tally::of(results.iter().map(|result| (result.ratio, result.verdict)));
+    let tally = Tally::count(results.iter().map(|result| (result.ratio, result.verdict)));
     let Tally { wins, equal, losses, unresolved, .. } = tally;
     let unresolved = match unresolved {
         0 => String::new(),
@@ -63,7 +63,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub fn of(cells: impl Iterator<Item = (f64, Verdict)>) -> Tally {
+    pub fn count(cells: impl Iterator<Item = (f64, Verdict)>) -> Tally {
         let (mut ratios, verdicts): (Vec<f64>, Vec<Verdict>) = cells.unzip();
         ratios.sort_by(f64::total_cmp);
         let count = |verdict| verdicts.iter().filter(|one| **one == verdict).count();

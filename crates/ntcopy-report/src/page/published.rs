@@ -16,7 +16,8 @@ pub(super) fn section(records: &[Record]) -> Markup {
             experiments.push(&record.header.experiment);
         }
     }
-    let rows: Vec<&Published> = experiments.iter().flat_map(|name| published::of(name)).collect();
+    let rows: Vec<&Published> =
+        experiments.iter().flat_map(|name| published::sends(name)).collect();
     if rows.is_empty() {
         return html! {};
     }

@@ -16,7 +16,7 @@ pub(super) struct Question<'a> {
 }
 
 /// The questions that the records answer.
-pub(super) fn of(records: &[Record]) -> Vec<Question<'_>> {
+pub(super) fn asked(records: &[Record]) -> Vec<Question<'_>> {
     let mut questions: Vec<Question<'_>> = Vec::new();
     for (number, record) in records.iter().enumerate() {
         let experiment = &record.header.experiment;
@@ -38,7 +38,7 @@ fn place(experiment: &ExperimentKind) -> usize {
 
 fn words(record: &Record) -> String {
     let unknown = || format!("Experiment {}", record.header.experiment);
-    experiment::of(record).question.map_or_else(unknown, str::to_owned)
+    experiment::shown(record).question.map_or_else(unknown, str::to_owned)
 }
 
 /// What is on the page, with links.

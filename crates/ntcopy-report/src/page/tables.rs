@@ -15,8 +15,8 @@ type Loop = (u64, f64, f64, f64);
 
 /// The charts and the tables.
 pub(super) fn section(index: usize, record: &Record) -> Markup {
-    let shown = experiment::of(record);
-    let charts = curves::of(record, &shown.views(record));
+    let shown = experiment::shown(record);
+    let charts = curves::all(record, &shown.views(record));
     let grids = shown.grids(record);
     html! {
         @if record.cells.is_empty() { p { "The record holds no cells." } }

@@ -6,7 +6,7 @@ use ntcopy_record::{Record, verdict};
 /// This many sentences are shown; those after them are folded away.
 const FEW: usize = 3;
 
-pub(super) fn of(record: &Record) -> Markup {
+pub(super) fn section(record: &Record) -> Markup {
     let sentences = verdict::sentences(record);
     // More than can be shown is told by the first alone.
     let shown = if sentences.len() > FEW { 1 } else { sentences.len() };

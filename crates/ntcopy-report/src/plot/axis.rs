@@ -24,7 +24,7 @@ pub(super) struct Plane {
 }
 
 impl Plane {
-    pub fn of(chart: &Chart, (width, height): Place) -> Plane {
+    pub fn new(chart: &Chart, (width, height): Place) -> Plane {
         let (low, high) = chart.x_bounds().unwrap_or((1, 2));
         let (low, high) = (low as f64, high as f64);
         // No point may lie on the frame.
@@ -122,7 +122,7 @@ mod tests {
             lines: vec![line],
             marks: vec![],
         };
-        Plane::of(&chart, SIZE)
+        Plane::new(&chart, SIZE)
     }
 
     #[test]

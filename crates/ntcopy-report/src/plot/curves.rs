@@ -18,7 +18,7 @@ pub(crate) struct Built {
 }
 
 /// Every chart of a record.
-pub(crate) fn of(record: &Record, views: &[View]) -> Vec<Built> {
+pub(crate) fn all(record: &Record, views: &[View]) -> Vec<Built> {
     let mut all = Vec::new();
     for view in views {
         let cells: Vec<&Cell> = record.cells.iter().filter(|cell| (view.is_of)(cell)).collect();

@@ -29,7 +29,7 @@ pub enum Call {
 
 impl Call {
     /// Looks a way up. `region_bytes` is what a cold destination's stream comes to.
-    pub fn of(
+    pub fn find(
         way: Way,
         task: Task,
         size_bytes: u64,
@@ -68,7 +68,7 @@ impl Call {
                 unsafe { function(to, from.as_ptr().cast(), len, 0) };
             }),
             Call::Copy(row, path) => lane.copies(calls, |to, from| {
-                // `Call::of` has seen that the CPU has it; a copy not done would not verify.
+                // `Call::find` has seen that the CPU has it; a copy not done would not verify.
                 let _ = row.copy(to, from, path);
             }),
             Call::Ours { whole_bytes } => return ours(lane, calls, whole_bytes),
@@ -86,7 +86,7 @@ impl Call {
                 unsafe { libc::memset(to.as_mut_ptr().cast(), i32::from(value), to.len()) };
             }),
             Call::Fill(row) => lane.fills(calls, |to| {
-                // `Call::of` has seen that the CPU has it; a fill not done would not verify.
+                // `Call::find` has seen that the CPU has it; a fill not done would not verify.
                 let _ = row.fill(to, value);
             }),
             Call::Ours { .. } => {

@@ -40,11 +40,6 @@ fn load(peer: Peer) -> Result<Memcpy, String> {
         Peer::Libpmem2 => return pmem2::load(),
         Peer::LlvmLibc => ("libntcopy-peer-llvm-libc.so", "Debian's libllvmlibc-22-dev"),
         Peer::RteMemcpy => ("libntcopy-peer-rte-memcpy.so", "Debian's libdpdk-dev"),
-        Peer::Ucx => {
-            return Err("no package has it: Debian's UCX (1.13, 1.18) is built without its \
-                        non-temporal copy, and what it copies with is the C library's memcpy"
-                .to_owned());
-        }
     };
     // SAFETY: the library has no initialisers but the C runtime's.
     let library = unsafe { Library::new(name) }.map_err(|error| {

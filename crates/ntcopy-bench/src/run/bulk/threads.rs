@@ -11,7 +11,7 @@ pub struct Start {
 }
 
 impl Start {
-    pub fn of(threads: usize) -> Start {
+    pub fn new(threads: usize) -> Start {
         Start { missing: AtomicUsize::new(threads) }
     }
 

@@ -174,7 +174,7 @@ impl Work {
         let way = self.task.way(name).map_err(|error| Failure::Answer(error.to_string()))?;
         let call = |way| {
             let (size, region) = (self.size as u64, self.destination.len() as u64);
-            Call::of(way, self.task, size, region, &self.peers)
+            Call::find(way, self.task, size, region, &self.peers)
         };
         Ok(match (self.task, way) {
             (Task::Matrix(task), Way::Walk(walk)) => Doing::Walk(task, walk),
@@ -240,7 +240,7 @@ impl Work {
         })?;
         let rate = rates.iter().sum::<f64>() / threads as f64;
         let calls = ((rate * sample_ns as f64) as u64).max(1);
-        let (start, finish) = (Start::of(threads), Start::of(threads));
+        let (start, finish) = (Start::new(threads), Start::new(threads));
         let mut machine = std::mem::take(&mut self.machine);
         let mut one = Some(&mut machine);
         let lanes = self.lanes().into_iter().map(|lane| (lane, one.take())).collect();
