@@ -74,9 +74,13 @@ impl Poll {
         }
     }
 
-    fn silence(&self, waiting: usize) -> Result<usize, Failure> {
+    fn silence(&mut self, waiting: usize) -> Result<usize, Failure> {
+        if waiting == 0 {
+            self.heard_ns = self.ns();
+            return Ok(0);
+        }
         let silent = Duration::from_nanos(self.ns().saturating_sub(self.heard_ns));
-        if waiting == 0 || silent <= self.patience {
+        if silent <= self.patience {
             return Ok(0);
         }
         let (seconds, likely) = (self.patience.as_secs(), self.likely);

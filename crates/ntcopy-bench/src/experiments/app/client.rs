@@ -1,23 +1,19 @@
 //! The client: connections for multigets, and for large values that are dropped unread.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::pipe::{SpliceFlags, splice};
-use rustix::time::Timespec;
 
 use super::plan::{App, Data};
 use super::server::Server;
 use super::wire::{Came, Head, MOST_HEAD_BYTES, Multiget, Value, unexpected};
-use crate::run::{Failure, Pipe};
+use crate::run::{Failure, Pipe, Poll, Stop};
 
-const EVENTS: usize = 64;
 /// What tells connections for large values from the others, among events.
 const LARGE: u64 = 1 << 32;
 /// The longest tail.
@@ -35,8 +31,7 @@ pub struct Client {
     app: App,
     data: Data,
     is_chunked: bool,
-    epoll: OwnedFd,
-    events: Vec<Event>,
+    poll: Poll,
     multigets: Vec<Multiget>,
     /// Multigets and large values that were asked for so far: they take turns.
     asked: [u64; 2],
@@ -83,17 +78,16 @@ impl Client {
         (app, data): (App, Data),
         server: &Server,
         [smalls, larges]: [u32; 2],
+        patience: (Duration, &Stop),
     ) -> Result<Client, Failure> {
-        let epoll =
-            epoll::create(CreateFlags::CLOEXEC).map_err(Failure::os("cannot make an epoll"))?;
+        let poll = Poll::new(patience, "")?;
         let multigets = Multiget::all(app, &data);
         let most = multigets.iter().map(|multiget| multiget.most_bytes).max().unwrap_or(0);
         let connect = |at: &Path, token: u64| -> Result<UnixStream, Failure> {
             let doing = || Failure::io(format!("cannot connect to {app}"));
             let stream = UnixStream::connect(at).map_err(doing())?;
             stream.set_nonblocking(true).map_err(doing())?;
-            epoll::add(&epoll, &stream, EventData::new_u64(token), EventFlags::IN)
-                .map_err(Failure::os("cannot watch a connection"))?;
+            poll.watch(&stream, token)?;
             Ok(stream)
         };
         let small = |number: u32| -> Result<Small, Failure> {
@@ -112,13 +106,12 @@ impl Client {
             app,
             data,
             is_chunked: server.is_chunked,
-            events: vec![Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; EVENTS],
             multigets,
             asked: [0; 2],
             smalls,
             larges,
             sink: Sink { pipe: Pipe::for_object(data.large_bytes)?, null },
-            epoll,
+            poll,
         })
     }
 
@@ -129,16 +122,20 @@ impl Client {
 
     /// Waits until something came, or `at_most` is over, and gives how many connections have it.
     pub fn wait(&mut self, at_most: Duration) -> Result<usize, Failure> {
-        let timeout = Timespec::try_from(at_most).ok();
-        match epoll::wait(&self.epoll, &mut self.events[..], timeout.as_ref()) {
-            Ok(ready) => Ok(ready),
-            Err(Errno::INTR) => Ok(0),
-            Err(errno) => Err(Failure::os("cannot wait for an answer")(errno)),
-        }
+        let Self { poll, smalls, larges, .. } = self;
+        poll.wait(at_most, || {
+            let smalls = smalls.iter().filter(|small| small.under_way.is_some()).count();
+            smalls + larges.iter().filter(|large| large.under_way.is_some()).count()
+        })
+    }
+
+    /// Something came: silence counts from now on.
+    pub fn heard(&mut self) {
+        self.poll.heard(self.poll.ns());
     }
 
     pub fn ready(&self, event: usize) -> Ready {
-        let token = self.events[event].data.u64();
+        let (token, _) = self.poll.event(event);
         match token & LARGE {
             0 => Ready::Small(token as usize),
             _ => Ready::Large((token & !LARGE) as usize),

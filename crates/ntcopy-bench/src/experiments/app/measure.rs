@@ -188,7 +188,6 @@ impl Bench<'_> {
             large,
             from_ns: ns(self.plan.warm_up),
             to_ns: ns(self.plan.warm_up + self.plan.sample),
-            patience: self.options.patience,
         };
         self.traffic(&lane.server, connections, &asked).map_err(|failure| self.halt(failure))
     }
@@ -208,9 +207,10 @@ impl Bench<'_> {
     ) -> Result<Window, Failure> {
         let data = (self.plan.app, self.plan.data);
         let connections = [self.plan.small_connections, connections];
-        let mut client = Client::connect(data, server, connections)?;
+        let mut client =
+            Client::connect(data, server, connections, (self.options.patience, self.stop))?;
         let cpu = || Ok([self.own.ns()?, server.cpu_ns()?]);
-        traffic::run(&mut client, asked, Meter::new(&cpu), self.stop)
+        traffic::run(&mut client, asked, Meter::new(&cpu))
     }
 
     fn cells(&self, offered: &[Offered], recording: &mut Recording<'_>) -> Result<(), Halt> {
@@ -322,7 +322,7 @@ impl Bench<'_> {
             (None, _) => Pace::Max,
         };
         let proof = Proof::begin(None)?;
-        let asked = Asked::beside(&small, pace, self.options.patience);
+        let asked = Asked::beside(&small, pace);
         let window = self.traffic(&lane.server, cell.connections, &asked)?;
         // Bytes of an answer that was given up are not counted.
         let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);

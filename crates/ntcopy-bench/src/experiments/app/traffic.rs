@@ -5,13 +5,10 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::client::{Client, Ready};
+use crate::run::Failure;
 use crate::run::load::{self, Mark, Tally};
 use crate::run::meter::Meter;
 use crate::run::schedule::{Schedule, gives_up_ns, histogram, precise_timers, take_answers};
-use crate::run::{Failure, Stop};
-
-/// Signals are looked at this often.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// When something is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -31,15 +28,13 @@ pub struct Asked<'a> {
     /// What counts is what is due from here on.
     pub from_ns: u64,
     pub to_ns: u64,
-    /// It has failed after this long without an answer.
-    pub patience: Duration,
 }
 
 impl<'a> Asked<'a> {
     /// Over the time of a schedule of multigets.
-    pub fn beside(small: &'a Schedule, large: Pace<'a>, patience: Duration) -> Asked<'a> {
+    pub fn beside(small: &'a Schedule, large: Pace<'a>) -> Asked<'a> {
         let (from_ns, to_ns) = (small.counted_from_ns, small.end_ns);
-        Asked { small: Pace::Due(&small.due_ns), large, from_ns, to_ns, patience }
+        Asked { small: Pace::Due(&small.due_ns), large, from_ns, to_ns }
     }
 }
 
@@ -59,16 +54,10 @@ struct Run<'a> {
     idle: [Vec<usize>; 2],
     latencies: Histogram<u64>,
     tally: Tally,
-    heard_ns: u64,
 }
 
 /// Lets the client ask.
-pub fn run(
-    client: &mut Client,
-    asked: &Asked<'_>,
-    meter: Meter<'_, 2>,
-    stop: &Stop,
-) -> Result<Window, Failure> {
+pub fn run(client: &mut Client, asked: &Asked<'_>, meter: Meter<'_, 2>) -> Result<Window, Failure> {
     precise_timers()?;
     let idle = client.connections().map(|count| (0..count).rev().collect());
     let mut run = Run {
@@ -79,11 +68,9 @@ pub fn run(
         idle,
         latencies: histogram()?,
         tally: Tally::default(),
-        heard_ns: 0,
     };
     let (mut opened, mut closed) = (None, None);
     loop {
-        stop.check()?;
         let now = run.now();
         if opened.is_none() && now >= asked.from_ns {
             opened = Some(run.tally.begin(|| run.now(), meter)?);
@@ -189,7 +176,7 @@ impl Run<'_> {
     fn take(&mut self, is_warming_up: bool, is_open: bool) -> Result<(), Failure> {
         let until = self.next_ns(is_warming_up, is_open);
         let wait = Duration::from_nanos(until.saturating_sub(self.now()).max(1));
-        let ready = self.client.wait(wait.min(LOOK))?;
+        let ready = self.client.wait(wait)?;
         for event in 0..ready {
             match self.client.ready(event) {
                 Ready::Small(number) => {
@@ -208,13 +195,8 @@ impl Run<'_> {
                 }
             }
         }
-        let now = self.now();
-        let is_asking = self.client.is_fetching() || self.client.small_under_way().next().is_some();
-        if ready > 0 || !is_asking {
-            self.heard_ns = now;
-        } else if now - self.heard_ns > self.asked.patience.as_nanos() as u64 {
-            let patience = self.asked.patience.as_secs();
-            return Err(Failure::Answer(format!("no byte came for {patience} s")));
+        if ready > 0 {
+            self.client.heard();
         }
         Ok(())
     }
