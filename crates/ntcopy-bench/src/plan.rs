@@ -38,7 +38,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Timed runs, if all goes well.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64

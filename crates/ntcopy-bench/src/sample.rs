@@ -41,7 +41,6 @@ pub struct Outcome {
 /// Why there is no record, or only a part of one.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// The record could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// The measurement could not begin.

@@ -12,7 +12,6 @@ use serde::Deserialize;
 pub use crate::experiment::Rate;
 use crate::experiment::{Closed, Mode, Open, reads_defaults, size, words};
 
-/// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/http.toml");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -148,7 +147,6 @@ impl fmt::Display for Way {
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     pub name: ExperimentKind,
-    /// What it does, in a line.
     pub about: String,
     /// The mode that the others are compared with.
     pub baseline: HttpMode,
@@ -239,7 +237,6 @@ pub struct Settings {
     pub starts: Option<u32>,
     #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Fewer and smaller cells, fewer groups, shorter samples.
     #[arg(skip)]
     pub quick: bool,
 }

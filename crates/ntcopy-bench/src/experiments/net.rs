@@ -10,7 +10,6 @@ use ntcopy_record::ExperimentKind;
 
 use crate::experiment::{Closed, Family, NetMode, Open, Rate, reads_defaults, size};
 
-/// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/net.toml");
 
 /// The families that requests and responses can go through.
@@ -21,7 +20,6 @@ pub const FAMILIES: [Family; 5] =
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     pub name: ExperimentKind,
-    /// What it does, in a line.
     pub about: String,
     /// The mode that the others are compared with.
     pub baseline: NetMode,
@@ -77,7 +75,6 @@ pub struct Settings {
     pub cpus: Vec<u32>,
     #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Fewer and smaller cells, fewer groups, shorter samples.
     #[arg(skip)]
     pub quick: bool,
 }

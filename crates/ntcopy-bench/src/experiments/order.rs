@@ -12,14 +12,12 @@ use crate::plan::bulk::{
 use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, or};
 
-/// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/order.toml");
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     pub name: ExperimentKind,
-    /// What it does, in a line.
     pub about: String,
     /// The walk that the others are compared with.
     pub baseline: String,
@@ -54,7 +52,6 @@ pub struct Settings {
     pub pages: Pages,
     #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Fewer and smaller cells, fewer groups, shorter samples.
     #[arg(skip)]
     pub quick: bool,
 }

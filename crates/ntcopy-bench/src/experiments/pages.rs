@@ -14,14 +14,12 @@ use ntcopy_record::ExperimentKind;
 use crate::experiment::bulk::{Action, ReadBack};
 use crate::experiment::{reads_defaults, size};
 
-/// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pages.toml");
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     pub name: ExperimentKind,
-    /// What it does, in a line.
     pub about: String,
     pub pairs: u32,
     pub quick_pairs: u32,
@@ -84,7 +82,6 @@ pub struct Settings {
     pub buffer_bytes: Vec<u64>,
     #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Fewer and smaller cells, fewer groups, shorter samples.
     #[arg(skip)]
     pub quick: bool,
 }

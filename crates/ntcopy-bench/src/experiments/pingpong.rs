@@ -10,7 +10,6 @@ use ntcopy_record::ExperimentKind;
 
 use crate::experiment::{Family, NetMode, reads_defaults, size};
 
-/// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pingpong.toml");
 
 /// The families that a message can go through.
@@ -24,7 +23,6 @@ pub const SMALLEST_MESSAGE_BYTES: u64 = 8;
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     pub name: ExperimentKind,
-    /// What it does, in a line.
     pub about: String,
     /// The mode that the others are compared with.
     pub baseline: NetMode,
@@ -67,7 +65,6 @@ pub struct Settings {
     pub cpus: Vec<u32>,
     #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Fewer and smaller cells, fewer groups, shorter samples.
     #[arg(skip)]
     pub quick: bool,
 }

@@ -16,14 +16,12 @@ use ntcopy_record::ExperimentKind;
 use crate::experiment::{Family, Mode, bytes_per_second, reads_defaults, size, with_baseline};
 use crate::plan::{PlanError, or};
 
-/// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/retention.toml");
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     pub name: ExperimentKind,
-    /// What it does, in a line.
     pub about: String,
     pub copies: copies::Defaults,
     /// The defaults of the form with sends.
@@ -45,7 +43,6 @@ pub struct Sends {
     /// Size of the data set in bytes.
     pub dataset_bytes: u64,
     pub pairs: u32,
-    /// Interleaved groups with `--quick`.
     pub quick_pairs: u32,
     /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,
@@ -96,7 +93,6 @@ pub struct Settings {
     pub family: Option<Family>,
     #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Fewer and smaller cells, fewer groups, shorter samples.
     #[arg(skip)]
     pub quick: bool,
 }

@@ -12,14 +12,12 @@ pub use self::published::{Published, published};
 use crate::experiment::{Family, Mode, reads_defaults, size, with_baseline};
 use crate::plan::or;
 
-/// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/unix.toml");
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     pub name: ExperimentKind,
-    /// What it does, in a line.
     pub about: String,
     /// The mode that the others are compared with.
     pub baseline: Mode,
@@ -27,7 +25,6 @@ pub struct Defaults {
     pub modes: Vec<Mode>,
     pub object_bytes: u64,
     pub pairs: u32,
-    /// Interleaved groups with `--quick`.
     pub quick_pairs: u32,
     pub rounds: RoundDefaults,
     pub sweep: SweepDefaults,
@@ -63,7 +60,6 @@ pub struct SweepDefaults {
     /// Sizes of the object, in bytes.
     pub object_bytes: Vec<u64>,
     pub pairs: u32,
-    /// Interleaved groups with `--quick`.
     pub quick_pairs: u32,
     /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,
@@ -154,7 +150,6 @@ pub struct Settings {
     pub sweep: bool,
     #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Fewer and smaller cells, fewer groups, shorter samples.
     #[arg(skip)]
     pub quick: bool,
 }

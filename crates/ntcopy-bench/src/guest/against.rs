@@ -184,7 +184,6 @@ pub enum AgainstError {
     /// What a boot wrote could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The record could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// A boot's measurement failed.

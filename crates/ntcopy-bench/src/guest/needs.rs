@@ -18,7 +18,6 @@ const SAMPLE_FACTOR: u32 = 30;
 /// What the plan of an experiment needs of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Needs {
-    /// Timed runs, if all goes well.
     pub samples: u64,
     /// Bytes of memory beside the kernel and the programs.
     pub memory_bytes: u64,

@@ -136,7 +136,6 @@ impl BulkPlan {
         self.ways.first().copied().unwrap_or(Way::Libc)
     }
 
-    /// Timed runs, if all goes well.
     #[must_use]
     pub fn samples(&self) -> u64 {
         let measured = self.cells.iter().filter(|cell| cell.left_out.is_none()).count();

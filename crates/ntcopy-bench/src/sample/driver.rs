@@ -64,7 +64,6 @@ pub trait Experiment {
 pub enum Halt {
     /// A signal came; it is in [`Stop`].
     Stopped,
-    /// The record could not be written.
     Write(WriteError),
     /// Something that all cells need is not to be had.
     Start(Failure),

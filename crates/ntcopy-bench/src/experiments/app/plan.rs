@@ -17,7 +17,6 @@ use crate::plan::error::{check_connections, check_cpus, check_pairs};
 use crate::plan::messages::TWO_CPUS;
 use crate::plan::{Cpus, PlanError, or};
 
-/// The defaults as they ship, with their comments.
 pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/app.toml");
 
 /// Connections beyond this are more than memcached takes as it comes.
@@ -121,7 +120,6 @@ impl AppMode {
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
     pub name: ExperimentKind,
-    /// What it does, in a line.
     pub about: String,
     /// The mode that the others are compared with.
     pub baseline: AppMode,
@@ -145,7 +143,6 @@ pub struct Defaults {
     pub large_rates: Vec<String>,
     pub small_rate: String,
     pub pairs: u32,
-    /// Interleaved groups with `--quick`.
     pub quick_pairs: u32,
     /// How long the clocked part of a sample lasts, milliseconds.
     pub sample_ms: u64,
@@ -200,7 +197,6 @@ pub struct Settings {
     pub one_boot: bool,
     #[arg(skip)]
     pub pairs: Option<u32>,
-    /// Fewer and smaller cells, fewer groups, shorter samples.
     #[arg(skip)]
     pub quick: bool,
 }
@@ -274,7 +270,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Timed runs, if all goes well.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64

@@ -87,7 +87,6 @@ pub struct HttpPlan {
 }
 
 impl HttpPlan {
-    /// Timed runs, if all goes well.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.cells.len() as u64 * u64::from(self.pairs) * self.ways.len() as u64

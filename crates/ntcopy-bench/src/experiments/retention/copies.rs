@@ -49,7 +49,6 @@ pub struct Defaults {
     pub dataset_by_llc: u64,
     pub most_dataset_bytes: u64,
     pub pairs: u32,
-    /// Interleaved groups with `--quick`.
     pub quick_pairs: u32,
     /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,

@@ -75,7 +75,6 @@ pub struct CopiesPlan {
 }
 
 impl CopiesPlan {
-    /// Timed runs, if all goes well.
     #[must_use]
     pub fn samples(&self) -> u64 {
         let cells = self.cells.iter().filter(|cell| cell.streamer.is_ok()).count() as u64;
