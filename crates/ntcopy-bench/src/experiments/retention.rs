@@ -110,9 +110,7 @@ impl Settings {
         if self.sockets.is_empty() && self.object_bytes.is_empty() {
             return defaults().sends.cells.clone();
         }
-        let sockets = if self.sockets.is_empty() { vec![1] } else { self.sockets.clone() };
-        let objects =
-            if self.object_bytes.is_empty() { vec![1 << 20] } else { self.object_bytes.clone() };
+        let (sockets, objects) = (or(&self.sockets, &[1]), or(&self.object_bytes, &[1 << 20]));
         let pairs = |object: u64| sockets.iter().map(move |sockets| (*sockets, object));
         objects.into_iter().flat_map(pairs).collect()
     }

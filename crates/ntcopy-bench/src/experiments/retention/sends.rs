@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Settings, defaults};
 use crate::experiment::{Family, LINE_BYTES, Mode};
 use crate::plan::error::{check_pairs, check_sizes, pin};
-use crate::plan::{CellPlan, Cpus, Form, Plan, PlanError};
+use crate::plan::{CellPlan, Cpus, Form, Plan, PlanError, or};
 
 /// Makes the plan: victim, sender and reader all on one CPU.
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
@@ -61,11 +61,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
 
 /// The hot sets, in whole lines.
 fn hot_sets(settings: &Settings) -> Result<Vec<u64>, PlanError> {
-    let asked = if settings.hot_set_bytes.is_empty() {
-        vec![defaults().sends.hot_set_bytes]
-    } else {
-        settings.hot_set_bytes.clone()
-    };
+    let asked = or(&settings.hot_set_bytes, &[defaults().sends.hot_set_bytes]);
     if asked.iter().any(|bytes| *bytes < 2 * LINE_BYTES) {
         return Err(PlanError::small_hot_set());
     }

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::{CopyMode, Settings, Victim};
 use crate::experiment::LINE_BYTES;
 use crate::experiments::retention::defaults;
-use crate::plan::PlanError;
 use crate::plan::error::check_pairs;
+use crate::plan::{PlanError, or};
 
 /// A copy larger than this would make the steps of the offered rate coarse.
 const MOST_OBJECT_BYTES: u64 = 16 << 20;
@@ -136,7 +136,7 @@ pub fn plan(settings: &Settings, here: &Here) -> Result<CopiesPlan, PlanError> {
         (defaults.sample_ms, defaults.pairs)
     };
     let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
-    let objects = or_default(&settings.object_bytes, defaults.object_bytes);
+    let objects = or(&settings.object_bytes, &[defaults.object_bytes]);
     let largest = check_objects(&objects)?;
     let by_llc = here.llc_bytes.saturating_mul(defaults.dataset_by_llc);
     let dataset =
@@ -157,7 +157,7 @@ pub fn plan(settings: &Settings, here: &Here) -> Result<CopiesPlan, PlanError> {
 
 fn cells(settings: &Settings, here: &Here, objects: &[u64]) -> Result<Vec<CopiesCell>, PlanError> {
     let defaults = &defaults().copies;
-    let rates = or_default(&settings.rates_bytes_per_s, defaults.rate_bytes_per_s);
+    let rates = or(&settings.rates_bytes_per_s, &[defaults.rate_bytes_per_s]);
     if rates.iter().any(|rate| *rate < LEAST_RATE_BYTES_PER_S) {
         return Err("--rate: at least 1000000 bytes per second".to_owned().into());
     }
@@ -186,10 +186,6 @@ fn cells(settings: &Settings, here: &Here, objects: &[u64]) -> Result<Vec<Copies
         }
     }
     Ok(cells)
-}
-
-fn or_default(asked: &[u64], default: u64) -> Vec<u64> {
-    if asked.is_empty() { vec![default] } else { asked.to_vec() }
 }
 
 fn check_objects(objects: &[u64]) -> Result<u64, PlanError> {
