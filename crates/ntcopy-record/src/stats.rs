@@ -32,8 +32,8 @@ pub use measured::{IDLE, Measured};
 pub use sample::{is_short, quantile_ns};
 
 pub use bootstrap::{
-    RESAMPLES, interval, interval_missing, interval_of, interval_of_geomean, interval_of_quotients,
-    median, quantile,
+    RESAMPLES, interval, interval_missing, interval_of_geomean, interval_of_quotients, median,
+    quantile,
 };
 
 /// The fewest interleaved groups that make a result.

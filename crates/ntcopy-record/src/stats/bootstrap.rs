@@ -147,20 +147,13 @@ impl Ranked {
 /// When there are no lists, or one has no values.
 #[must_use]
 pub fn interval_of_geomean(lists: &[&[f64]], permille: u32) -> (f64, f64) {
-    /// The mean of many medians varies little, so fewer resamples than for one do.
-    const RESAMPLES: usize = 1000;
     assert!(!lists.is_empty(), "the mean of nothing");
-    let mut random = SplitMix64(SEED);
     let mut ranked: Vec<Ranked> = lists.iter().map(|values| Ranked::new(values)).collect();
-    let mut means: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            let logs = ranked.iter_mut().map(|values| values.drawn_median(&mut random).ln());
-            (logs.sum::<f64>() / lists.len() as f64).exp()
-        })
-        .collect();
-    means.sort_unstable_by(f64::total_cmp);
-    let outside = outside(RESAMPLES, permille);
-    (means[outside], means[RESAMPLES - 1 - outside])
+    // The mean of many medians varies little, so fewer resamples than for one do.
+    interval_of_drawings(1000, permille, |random| {
+        let logs = ranked.iter_mut().map(|values| values.drawn_median(random).ln());
+        (logs.sum::<f64>() / lists.len() as f64).exp()
+    })
 }
 
 /// The percentile bootstrap interval of the geometric mean of quotients of medians, which may miss
@@ -172,58 +165,29 @@ pub fn interval_of_geomean(lists: &[&[f64]], permille: u32) -> (f64, f64) {
 /// When there are no quotients, or a list has no values.
 #[must_use]
 pub fn interval_of_quotients(quotients: &[(&[f64], &[f64])], permille: u32) -> (f64, f64) {
-    const RESAMPLES: usize = 2000;
     assert!(!quotients.is_empty(), "the mean of nothing");
-    let mut random = SplitMix64(SEED);
     let both = |(ours, theirs): &(&[f64], &[f64])| (Ranked::new(ours), Ranked::new(theirs));
     let mut ranked: Vec<(Ranked, Ranked)> = quotients.iter().map(both).collect();
-    let mut means: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            let logs: f64 = ranked
-                .iter_mut()
-                .map(|(ours, theirs)| {
-                    let ours = ours.drawn_median(&mut random).ln();
-                    ours - theirs.drawn_median(&mut random).ln()
-                })
-                .sum();
-            (logs / quotients.len() as f64).exp()
-        })
-        .collect();
-    means.sort_unstable_by(f64::total_cmp);
-    let outside = outside(RESAMPLES, permille);
-    (means[outside], means[RESAMPLES - 1 - outside])
+    interval_of_drawings(2000, permille, |random| {
+        let logs = ranked.iter_mut().map(|(ours, theirs)| {
+            let ours = ours.drawn_median(random).ln();
+            ours - theirs.drawn_median(random).ln()
+        });
+        (logs.sum::<f64>() / quotients.len() as f64).exp()
+    })
 }
 
-/// The percentile bootstrap interval of any figure of `count` things that are drawn together,
-/// which may miss it in this part of 1000: `figure` gets the numbers of those drawn, and returns none
-/// where it cannot be made of them.
-///
-/// None when a drawing in 40 or more has no figure.
-///
-/// # Panics
-///
-/// When there are no things.
-#[must_use]
-pub fn interval_of(
-    count: usize,
+/// The interval that so many drawings lie in, but for this part of 1000.
+fn interval_of_drawings(
+    drawings: usize,
     permille: u32,
-    figure: impl Fn(&[usize]) -> Option<f64>,
-) -> Option<(f64, f64)> {
-    const RESAMPLES: usize = 2000;
+    mut draw: impl FnMut(&mut SplitMix64) -> f64,
+) -> (f64, f64) {
     let mut random = SplitMix64(SEED);
-    let mut drawn = vec![0; count];
-    let mut figures: Vec<f64> = (0..RESAMPLES)
-        .filter_map(|_| {
-            drawn.iter_mut().for_each(|slot| *slot = random.below(count));
-            figure(&drawn)
-        })
-        .collect();
-    if figures.len() <= RESAMPLES - RESAMPLES / 40 {
-        return None;
-    }
-    figures.sort_unstable_by(f64::total_cmp);
-    let outside = outside(figures.len(), permille);
-    Some((figures[outside], figures[figures.len() - 1 - outside]))
+    let mut drawn: Vec<f64> = (0..drawings).map(|_| draw(&mut random)).collect();
+    drawn.sort_unstable_by(f64::total_cmp);
+    let outside = outside(drawings, permille);
+    (drawn[outside], drawn[drawings - 1 - outside])
 }
 
 /// The value below which a part of the values lies, `part` from 0 to 1 (the
@@ -279,18 +243,6 @@ mod tests {
         assert!((low - 4.0).abs() < 1e-9 && (high - 4.0).abs() < 1e-9, "{low} {high}");
         let (low, high) = interval_of_geomean(&[&[0.9, 1.0, 1.1, 1.0, 0.95]], 50);
         assert!(low < 1.0 && high >= 1.0, "{low} {high}");
-    }
-
-    #[test]
-    fn things_that_are_drawn_together_keep_their_ratio() {
-        let (ours, theirs) = ([2.0, 4.0, 6.0, 8.0, 10.0], [1.0, 2.0, 3.0, 4.0, 5.0]);
-        let of = |values: &[f64], drawn: &[usize]| {
-            median(&drawn.iter().map(|at| values[*at]).collect::<Vec<f64>>())
-        };
-        let ratio = |drawn: &[usize]| Some(of(&ours, drawn) / of(&theirs, drawn));
-        assert_eq!(interval_of(5, 50, ratio), Some((2.0, 2.0)));
-        let seldom = |drawn: &[usize]| (drawn[0] > 0).then_some(1.0);
-        assert_eq!(interval_of(5, 50, seldom), None);
     }
 
     #[test]

@@ -141,12 +141,6 @@ impl Outcome {
         (hinted > 0).then(|| nontemporal as f64 / hinted as f64)
     }
 
-    /// Whether the record is of a load against a server.
-    #[must_use]
-    pub fn is_of_a_load(&self) -> bool {
-        self.params.contains_key(LOAD)
-    }
-
     #[must_use]
     pub fn program(&self) -> Vec<&str> {
         let words = self.params.get(PROGRAM).and_then(Value::as_array);
