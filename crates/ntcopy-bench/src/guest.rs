@@ -95,10 +95,10 @@ fn boot(
     module: Option<&Path>,
     hinted: bool,
 ) -> Result<Inside, Error> {
-    let program = std::env::current_exe().map_err(|source| Error::Io {
+    let program = std::env::current_exe().map_err(|cause| Error::Io {
         doing: "finding",
         path: "this program".into(),
-        source,
+        cause,
     })?;
     let facts = facts(&request.host_cpus);
     let mut boot = Boot::new(built, command(program.into(), request, module, hinted))
@@ -114,10 +114,10 @@ fn boot(
     boot.sysctls = sysctls.map(|sysctl| (sysctl.name.into(), sysctl.value())).collect();
     boot.writable.clone_from(&request.writable);
     let place = &request.place;
-    std::fs::create_dir_all(place).map_err(|source| Error::Io {
+    std::fs::create_dir_all(place).map_err(|cause| Error::Io {
         doing: "creating",
         path: place.clone(),
-        source,
+        cause,
     })?;
     boot.writable.push(place.clone());
     let outcome = boot.run();

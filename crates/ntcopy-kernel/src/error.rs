@@ -58,8 +58,8 @@ pub enum Error {
     OutputLost { sent_bytes: u64, came_bytes: u64 },
     #[error("{0}")]
     Refused(String),
-    #[error("{doing} {path}: {source}")]
-    Io { doing: &'static str, path: PathBuf, source: io::Error },
+    #[error("{doing} {path}: {cause}")]
+    Io { doing: &'static str, path: PathBuf, cause: io::Error },
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -84,10 +84,10 @@ pub(crate) trait Context<T> {
 
 impl<T, E: Into<io::Error>> Context<T> for std::result::Result<T, E> {
     fn doing(self, doing: &'static str, path: impl AsRef<Path>) -> Result<T> {
-        self.map_err(|source| Error::Io {
+        self.map_err(|cause| Error::Io {
             doing,
             path: path.as_ref().to_path_buf(),
-            source: source.into(),
+            cause: cause.into(),
         })
     }
 }

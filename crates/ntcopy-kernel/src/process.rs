@@ -146,7 +146,7 @@ pub(crate) fn output(command: &mut Command, interrupts: &Interrupts) -> Result<S
     Err(Error::Io {
         doing: "running",
         path: name.into(),
-        source: std::io::Error::other(format!("{status}: {}", text.trim())),
+        cause: std::io::Error::other(format!("{status}: {}", text.trim())),
     })
 }
 

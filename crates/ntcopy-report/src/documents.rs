@@ -33,19 +33,19 @@ const PLACES: [&str; 1] = ["docs"];
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file could not be read.
-    #[error("{path}: {source}", path = .path.display())]
+    #[error("{path}: {cause}", path = .path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// The cause.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// The index is not what it should be.
     #[error("{INDEX}: {0}")]
     Index(String),
     /// A record that the index names could not be read.
     #[error("{INDEX}: {0}")]
-    Record(#[from] ReadError),
+    Record(ReadError),
     /// A document's marker is wrong.
     #[error("{path}:{line}: {what}", path = .path.display())]
     Marker {
@@ -119,11 +119,11 @@ pub fn left_over(root: &Path, files: &BTreeMap<PathBuf, String>) -> Result<Vec<P
 }
 
 fn read(path: &Path) -> Result<String, Error> {
-    fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_owned(), source })
+    fs::read_to_string(path).map_err(|cause| Error::Io { path: path.to_owned(), cause })
 }
 
 fn inside(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let io = |source| Error::Io { path: folder.to_owned(), source };
+    let io = |cause| Error::Io { path: folder.to_owned(), cause };
     if !folder.exists() {
         return Ok(Vec::new());
     }
@@ -165,7 +165,7 @@ fn records(root: &Path, index: &Index) -> Result<BTreeMap<String, Record>, Error
     let place = root.join("bench/record");
     let mut records = BTreeMap::new();
     for name in index.records() {
-        let record = Record::read(place.join(&name))?;
+        let record = Record::read(place.join(&name)).map_err(Error::Record)?;
         records.insert(name, record);
     }
     for path in below(&place)? {

@@ -8,8 +8,8 @@ pub enum Error {
     Usage(&'static str),
     #[error("no target is called '{name}'; there are: {known}")]
     UnknownTarget { name: String, known: String },
-    #[error("{doing}: {source}")]
-    Io { doing: String, source: io::Error },
+    #[error("{doing}: {cause}")]
+    Io { doing: String, cause: io::Error },
     #[error(transparent)]
     Kernel(#[from] ntcopy_kernel::Error),
     /// cargo has said why.
@@ -42,6 +42,6 @@ pub trait Doing<T> {
 
 impl<T> Doing<T> for io::Result<T> {
     fn doing(self, what: impl Into<String>) -> Result<T, Error> {
-        self.map_err(|source| Error::Io { doing: what.into(), source })
+        self.map_err(|cause| Error::Io { doing: what.into(), cause })
     }
 }

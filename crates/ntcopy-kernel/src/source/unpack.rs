@@ -18,7 +18,7 @@ fn damaged(package: &Path, reason: &str) -> Error {
 
 fn run(command: &mut Command, package: &Path, interrupts: &Interrupts) -> Result<()> {
     match process::output(command, interrupts) {
-        Err(Error::Io { source, .. }) => Err(damaged(package, &source.to_string())),
+        Err(Error::Io { cause, .. }) => Err(damaged(package, &cause.to_string())),
         other => other.map(drop),
     }
 }

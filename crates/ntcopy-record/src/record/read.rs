@@ -33,8 +33,8 @@ pub struct Record {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file could not be opened or read.
-    #[error("cannot read the record {file}: {source}", file = foreign::visible(&.file.to_string_lossy()))]
-    Io { file: PathBuf, source: std::io::Error },
+    #[error("cannot read the record {file}: {cause}", file = foreign::visible(&.file.to_string_lossy()))]
+    Io { file: PathBuf, cause: std::io::Error },
     /// The record is of a newer format than this program knows.
     #[error(
         "{file} is a record of format {found}, and this ntcopy reads formats up to {FORMAT}: read \
@@ -71,8 +71,7 @@ impl Record {
         let path = path.as_ref();
         let file = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
         // Bytes, not a string: a crash may cut a line inside a character.
-        let bytes =
-            fs::read(&file).map_err(|source| ReadError::Io { file: file.clone(), source })?;
+        let bytes = fs::read(&file).map_err(|cause| ReadError::Io { file: file.clone(), cause })?;
         Record::parse(&file, &bytes)
     }
 
