@@ -163,24 +163,33 @@ pub(super) fn name_kernel(advice: &mut Advice, used: &[&Point<'_>]) {
 /// The same rounds again, in the same kind of kernel.
 pub(super) fn again(used: &[&Point<'_>], mode: &str) -> Option<Check> {
     let used = distinct(used);
+    let more = ["--family".to_owned(), words(&used, "family")];
+    Some(Check::of(sent_again("unix", &used, mode, more)?, &used, (mode, COPY), THROUGHPUT))
+}
+
+/// What measures rounds of these cells again, in the same kind of kernel; none without cells.
+fn sent_again(
+    experiment: &str,
+    used: &[&Point<'_>],
+    mode: &str,
+    more: [String; 2],
+) -> Option<Vec<String>> {
     let kernel = &used.first()?.record.machine.kernel_kind;
     let args = [
         "bench",
-        "unix",
+        experiment,
         "--kernel",
         kernel,
-        "--family",
-        &words(&used, "family"),
         "--modes",
         mode,
         "--sockets",
-        &words(&used, "sockets"),
+        &words(used, "sockets"),
         "--object",
-        &sizes(&used, "object_bytes"),
+        &sizes(used, "object_bytes"),
         "--dataset",
-        &sizes(&used, "dataset_bytes"),
+        &sizes(used, "dataset_bytes"),
     ];
-    Some(Check::of(args.map(str::to_owned).into(), &used, (mode, COPY), THROUGHPUT))
+    Some(args.into_iter().map(str::to_owned).chain(more).collect())
 }
 
 fn current(name: &str, value: Option<u64>) -> Option<String> {
@@ -428,25 +437,9 @@ pub(super) fn hot_set(records: &[&Record], (choice, sends): (Choice, &Advice)) -
     name_kernel(&mut advice, &used);
     if advice.decision == Decision::Set {
         let used = distinct(&used);
-        let kernel = used.first().map_or("um", |point| point.record.machine.kernel_kind.as_str());
-        let args = [
-            "bench",
-            "retention",
-            "--kernel",
-            kernel,
-            "--modes",
-            mode,
-            "--sockets",
-            &words(&used, "sockets"),
-            "--object",
-            &sizes(&used, "object_bytes"),
-            "--dataset",
-            &sizes(&used, "dataset_bytes"),
-            "--hot-set",
-            &sizes(&used, "hot_set_bytes"),
-        ];
-        let args = args.map(str::to_owned).into();
-        advice.check = Some(Check::of(args, &used, (mode, COPY), WALKS));
+        let more = ["--hot-set".to_owned(), sizes(&used, "hot_set_bytes")];
+        let args = sent_again("retention", &used, mode, more);
+        advice.check = args.map(|args| Check::of(args, &used, (mode, COPY), WALKS));
     }
     advice
 }
