@@ -18,6 +18,11 @@ pub mod stat;
 pub mod survey;
 pub mod r#try;
 pub mod unix_nt_bench;
+#[cfg(any(test, not(feature = "survey")))]
+mod without_survey;
+
+#[cfg(not(feature = "survey"))]
+pub use without_survey as survey;
 
 use std::process::ExitCode;
 
@@ -32,32 +37,4 @@ pub const PARTIAL: u8 = 5;
 pub fn fail(error: &anyhow::Error) -> ExitCode {
     eprintln!("ntcopy: {error:#}");
     ExitCode::FAILURE
-}
-
-/// `ntcopy survey` in a program that is built without the feature `survey`.
-#[cfg(not(feature = "survey"))]
-pub mod survey {
-    use std::process::ExitCode;
-
-    use super::bench::not_available;
-
-    /// Measure a fleet; not in this program.
-    #[derive(clap::Args)]
-    #[command(
-        about = "Measure a fleet, by its own scheduler; not in this ntcopy: `make program` builds it",
-        disable_help_flag = true
-    )]
-    pub struct Args {
-        /// Whatever was asked for
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-        words: Vec<String>,
-    }
-
-    pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-        let words = [vec!["survey".to_owned()], args.words].concat().join(" ");
-        Ok(not_available(&format!(
-            "{words}: this ntcopy was built without surveys and their databases; `make program` \
-             builds one with them, and the Debian package has them"
-        )))
-    }
 }

@@ -63,6 +63,12 @@ pub fn main() -> ExitCode {
             eprintln!("\n{}", cmd::help::commands_here());
             return ExitCode::from(2);
         }
+        Err(error) if error.kind() == ErrorKind::UnknownArgument => {
+            let (error, options) = cmd::help::without_guess(error);
+            let _ = error.print();
+            options.into_iter().for_each(|options| eprintln!("\n{}", options.trim_end()));
+            return ExitCode::from(2);
+        }
         Err(error) if error.use_stderr() => error.exit(),
         // Help, or the version.
         Err(error) => {

@@ -76,6 +76,7 @@ impl Family {
 #[derive(clap::Args)]
 #[command(
     about = "Run a program as it is, its large sends hinted",
+    override_usage = "ntcopy run [OPTIONS] -- PROGRAM...",
     long_about = "Run a program as it is, its large sends on matching sockets hinted with \
                   MSG_NTCOPY. The bytes, the errors and their order stay the same.",
     after_help = HELP

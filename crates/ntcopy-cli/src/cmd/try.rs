@@ -45,6 +45,7 @@ socket here; 127 there is no such program, 126 it cannot be run.";
 #[derive(clap::Args)]
 #[command(
     about = "Try the hint on a program of one's own: plain and hinted, in turns, one verdict",
+    override_usage = "ntcopy try [OPTIONS] -- PROGRAM...",
     after_help = HELP,
     args_override_self = true
 )]

@@ -271,6 +271,38 @@ fn what_another_user_runs_is_refused_with_the_reason() {
 }
 
 #[test]
+fn root_that_may_not_look_is_told_why_and_not_to_use_sudo() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can give a capability up and stay root");
+        return;
+    }
+    let mut other = Command::new("sleep").arg("60").uid(NOBODY).spawn().unwrap();
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--bounding-set",
+        "-sys_ptrace",
+        env!("CARGO_BIN_EXE_ntcopy"),
+        "advise",
+        "--pid",
+    ]);
+    let output = command.arg(other.id().to_string()).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("lacks a capability") && !stderr.contains("sudo"), "{stderr}");
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+#[test]
+fn what_is_no_pid_is_told_what_one_is() {
+    let home = tempfile::tempdir().unwrap();
+    let output = advise(home.path(), &["--pid", "abc"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("a process's number") && stderr.contains("--pid 4711"), "{stderr}");
+}
+
+#[test]
 fn a_namespace_that_one_may_not_enter_is_said() {
     let mut command = Command::new("unshare");
     command.args(["--map-root-user", "--net", "--", "sh", "-c", "echo there; exec sleep 60"]);

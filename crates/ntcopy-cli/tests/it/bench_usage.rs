@@ -1,7 +1,7 @@
 //! What `ntcopy bench` refuses, and what it lists. What a plan refuses is tested where plans are
 //! made; here is one of each experiment, and what the command line refuses itself.
 
-use crate::common::{assert_refused, bench, daemons_built, good, ntcopy};
+use crate::common::{assert_refused, bench, daemons_built, good, ntcopy, stderr};
 
 const EXPERIMENTS: [&str; 10] =
     ["unix", "http", "app", "net", "pingpong", "memcpy", "memset", "pages", "retention", "order"];
@@ -67,6 +67,29 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         let output = bench(&args, &out).output().unwrap();
         assert_refused(&output, &args, words, &out);
     }
+}
+
+#[test]
+fn an_option_that_there_is_not_gets_a_near_one_or_all_that_there_are() {
+    let said = |line: &str| {
+        let output = ntcopy(&line.split(' ').collect::<Vec<&str>>());
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        stderr(&output)
+    };
+    let far = said("bench unix --list --sizes");
+    assert!(!far.contains("a similar argument"), "{far}");
+    assert!(far.contains("There are: ") && far.contains("--object LIST"), "{far}");
+    assert!(
+        far.contains("--sweep,")
+            && far.contains("--kernel KERNEL")
+            && !far.contains("--measure-only"),
+        "{far}"
+    );
+    assert!(far.contains("Usage: ntcopy bench unix [OPTIONS]"), "{far}");
+    let near = said("bench unix --soket 1");
+    assert!(near.contains("'--sockets'") && !near.contains("There are: "), "{near}");
+    let none = said("try");
+    assert!(none.contains("Usage: ntcopy try [OPTIONS] -- PROGRAM..."), "{none}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ use found::Found;
 pub struct Options {
     /// How much this running process and its children have in flight, and what hints would do;
     /// several --pid are one program
-    #[arg(long, value_name = "PID", group = "running")]
+    #[arg(long, value_name = "PID", group = "running", value_parser = pid)]
     pid: Vec<Pid>,
     /// The same for the processes of a systemd service
     #[arg(long, value_name = "NAME", group = "running")]
@@ -43,6 +43,13 @@ pub struct Options {
     /// Measure, on this kernel, what a chain gains at most if copies cost nothing
     #[arg(long, conflicts_with_all = ["watch", "check", "apply", "other"])]
     pub ceiling: bool,
+}
+
+fn pid(text: &str) -> Result<Pid, String> {
+    text.parse().map_err(|_| {
+        "a PID is a process's number, as `pidof PROGRAM` prints it: ntcopy advise --pid 4711"
+            .to_owned()
+    })
 }
 
 impl Options {

@@ -148,9 +148,9 @@ fn open(process: &Process) -> Result<Diagnostics, String> {
         Some(namespace) => Diagnostics::of(&namespace).map_err(|error| {
             format!(
                 "{} is in a network namespace of its own, as in a container, and only root may \
-                 look into it ({error}): sudo ntcopy advise --pid {}",
+                 look into it ({error}): {}",
                 told(process),
-                process.pid
+                as_root(process)
             )
         }),
     }
@@ -166,11 +166,17 @@ fn unavailable(error: &io::Error) -> String {
 }
 
 fn not_permitted(process: &Process, error: &io::Error) -> String {
-    format!(
-        "{} may not be looked at by this user ({error}): sudo ntcopy advise --pid {}",
-        told(process),
-        process.pid
-    )
+    format!("{} may not be looked at by this user ({error}): {}", told(process), as_root(process))
+}
+
+/// The command that may, or why not even root may.
+fn as_root(process: &Process) -> String {
+    if rustix::process::geteuid().is_root() {
+        "this root lacks a capability, as in a container, or a security module forbids it"
+            .to_owned()
+    } else {
+        format!("sudo ntcopy advise --pid {}", process.pid)
+    }
 }
 
 fn told(process: &Process) -> String {
