@@ -118,5 +118,6 @@ say "4/5 the three published configurations"
 	--out "$records/published"
 
 say "5/5 what it comes to"
-"$ntcopy" report "$records" --out report.html
+# Of what `ntcopy advise` goes by, so that both say the same.
+"$ntcopy" report --out report.html
 echo "next:    $ntcopy advise says what to set, $ntcopy try -- PROGRAM tries it on yours"

@@ -1,5 +1,5 @@
 //! One module a verb. Each has `Args`, what clap parses, and `run`. What they share: [`booted`],
-//! [`colour`], [`help`], [`records`].
+//! [`colour`], [`help`], [`records`], [`sources`].
 
 pub mod advise;
 pub mod bench;
@@ -13,6 +13,7 @@ pub mod probe;
 pub mod records;
 pub mod report;
 pub mod run;
+mod sources;
 pub mod stat;
 #[cfg(feature = "survey")]
 pub mod survey;

@@ -169,6 +169,8 @@ pub struct Advice {
     pub gain: Option<Gain>,
     /// Why, in a sentence or two.
     pub why: String,
+    /// Which of the cells that were measured lose, in a sentence; none where nothing was.
+    pub costs: Option<String>,
     /// Ids of the records that it rests on, newest first.
     pub records: Vec<String>,
     /// The command that would give evidence, or more of it.
@@ -188,6 +190,7 @@ impl Advice {
             wins_from: None,
             gain: None,
             why: why.into(),
+            costs: None,
             records: Vec::new(),
             run: None,
             check: None,

@@ -12,7 +12,7 @@ struct Param {
 }
 
 /// In the order in which they are said. Parameters that say where a cell ran are none of these.
-const PARAMS: [Param; 27] = [
+const PARAMS: [Param; 28] = [
     Param { name: "sends", words: |value, _| Some(format!("{} sends", text(value))) },
     Param { name: "clocked", words: one_of_two_senders },
     Param { name: "program", words: |value, _| Some(listed(value)) },
@@ -40,12 +40,66 @@ const PARAMS: [Param; 27] = [
     Param { name: "connections", words: |value, _| counted(value, "connection") },
     Param { name: "large_rate", words: large_rate },
     Param { name: "rate_bytes_per_s", words: rate },
-    Param { name: "offered_bytes_per_s", words: rate },
+    Param { name: "offered_bytes_per_s", words: rate_unless_asked },
+    Param { name: "offered_requests_per_1000_s", words: requests },
+    Param { name: "p99_limit_ns", words: |value, _| Some(format!("p99 within {}", time(value)?)) },
+    Param { name: "form", words: schedule },
+];
+
+/// What else is said of cells that have it in common. What no reader needs has no words.
+const DETAILS: [Param; 37] = [
     Param {
-        name: "offered_requests_per_1000_s",
-        words: |value, _| Some(format!("at {} per second", value.as_u64()? / 1000)),
+        name: "app",
+        words: |value, params| Some(text(params.get("app_version").unwrap_or(value))),
     },
-    Param { name: "form", words: |value, _| (value == "open").then(|| "on a schedule".to_owned()) },
+    Param {
+        name: "multiget_keys",
+        words: |value, _| Some(format!("multigets of {} keys", text(value))),
+    },
+    Param { name: "small_bytes", words: values },
+    Param { name: "chunk_bytes", words: |value, _| sized("chunks of", value) },
+    Param {
+        name: "server_cpu",
+        words: |value, params| placed(value, params, "client_cpu", "program and client"),
+    },
+    Param {
+        name: "sender_cpu",
+        words: |value, params| placed(value, params, "reader_cpu", "sender and reader"),
+    },
+    Param { name: "senders", words: |value, _| counted(value, "sender") },
+    Param { name: "stack", words: |value, _| Some(text(value)) },
+    Param { name: "transport", words: |value, _| Some(format!("backend on {}", text(value))) },
+    Param {
+        name: "scheme",
+        words: |value, _| Some(text(value)).filter(|scheme| scheme != "plain"),
+    },
+    Param { name: "nginx_buffer_bytes", words: |value, _| sized("nginx buffers of", value) },
+    Param { name: "congestion", words: |value, _| Some(format!("TCP {}", text(value))) },
+    Param { name: "between", words: |value, _| Some(format!("over {}", text(value))) },
+    Param { name: "mtu_bytes", words: |value, _| sized("MTU of", value) },
+    Param { name: "pieces", words: |value, _| Some(format!("in {} pieces", text(value))) },
+    Param { name: "pipe_bytes", words: |value, _| sized("pipe of", value) },
+    Param { name: "sndbuf_bytes", words: |value, _| sized("SO_SNDBUF of", value) },
+    Param { name: "pass_bytes", words: |value, _| sized("passes of", value) },
+    Param { name: "region_bytes", words: |value, _| sized("region of", value) },
+    Param { name: "libc_tuned_threshold_bytes", words: |value, _| sized("libc-tuned from", value) },
+    Param { name: "value", words: |value, _| Some(format!("filled with {}", text(value))) },
+    Param { name: "pages", words: |value, _| Some(format!("{} pages", text(value))) },
+    Param { name: "cpus", words: |value, _| Some(format!("CPU {}", text(value))) },
+    Param { name: "note", words: |value, _| Some(text(value)) },
+    Param { name: "app_version", words: nothing },
+    Param { name: "asked_rate_bytes_per_s", words: nothing },
+    Param { name: "boots", words: nothing },
+    Param { name: "client_cpu", words: nothing },
+    Param { name: "hardware_counters", words: nothing },
+    Param { name: "large_bytes", words: nothing },
+    Param { name: "lowest_requests_per_1000_s", words: nothing },
+    Param { name: "reader_cpu", words: nothing },
+    Param { name: "small_connections", words: nothing },
+    Param { name: "small_keys", words: nothing },
+    Param { name: "starts", words: nothing },
+    Param { name: "streamer_cpu", words: nothing },
+    Param { name: "victim_cpu", words: nothing },
 ];
 
 /// Those that tell cells of a table apart, where they differ: the first of them is what a chart's
@@ -76,7 +130,11 @@ pub fn cell_words(params: &Params) -> String {
 }
 
 fn words(params: &Params) -> Vec<String> {
-    PARAMS.iter().filter_map(|param| (param.words)(params.get(param.name)?, params)).collect()
+    said_by(&PARAMS, params).collect()
+}
+
+fn said_by<'p>(rows: &'p [Param], params: &'p Params) -> impl Iterator<Item = String> + 'p {
+    rows.iter().filter_map(|param| (param.words)(params.get(param.name)?, params))
 }
 
 /// The parameters by which the cells of a record differ along an axis, the widest axis first; the
@@ -97,8 +155,8 @@ pub fn axes(cells: &[Cell]) -> Vec<&'static str> {
     if several.is_empty() { of(1).take(1).collect() } else { several }
 }
 
-/// What cells have in common that differ in these axes alone: in words, and what else there is to
-/// know of them, by the parameters' own names.
+/// What cells have in common that differ in these axes alone, and what else there is to know of
+/// them, in words; a parameter without a row by its own name.
 #[must_use]
 pub fn group_words(params: &Params, axes: &[&str]) -> (String, String) {
     // What is asked for at once follows from the connections.
@@ -110,10 +168,13 @@ pub fn group_words(params: &Params, axes: &[&str]) -> (String, String) {
         .collect();
     let published = word(&kept, "published").map(|label| format!("as published for {label}"));
     let said: Vec<String> = published.into_iter().chain(words(&kept)).collect();
-    let is_told = |name: &str| name == "published" || PARAMS.iter().any(|param| param.name == name);
-    let rest = kept.iter().filter(|(name, _)| !is_told(name));
-    let rest: Vec<String> = rest.map(|(name, value)| named(name, value)).collect();
-    (said.join(", "), rest.join(", "))
+    let is_told = |name: &str| {
+        name == "published" || PARAMS.iter().chain(&DETAILS).any(|param| param.name == name)
+    };
+    let unknown = kept.iter().filter(|(name, _)| !is_told(name));
+    let unknown = unknown.map(|(name, value)| named(name, value));
+    let details: Vec<String> = said_by(&DETAILS, &kept).chain(unknown).collect();
+    (said.join(", "), details.join(", "))
 }
 
 /// Where a cell of a group lies on its axes.
@@ -214,7 +275,52 @@ fn sockets(value: &Value, params: &Params) -> Option<String> {
 
 fn large_rate(value: &Value, _: &Params) -> Option<String> {
     let rate = text(value);
-    Some(if rate == "max" { "without a pause".to_owned() } else { format!("offered {rate}") })
+    Some(match rate.strip_suffix("MB/s").and_then(|rate| rate.parse::<f64>().ok()) {
+        Some(rate) if rate >= 1000.0 => format!("large values at {} GB/s", rate / 1000.0),
+        Some(rate) => format!("large values at {rate} MB/s"),
+        None if rate == "max" => "large values without a pause".to_owned(),
+        None => format!("large values at {rate} of the baseline's rate"),
+    })
+}
+
+/// What came of the rate that was asked for is that, rounded.
+fn rate_unless_asked(value: &Value, params: &Params) -> Option<String> {
+    rate(value, params).filter(|_| !params.contains_key("large_rate"))
+}
+
+fn requests(value: &Value, params: &Params) -> Option<String> {
+    let what = if params.contains_key("multiget_keys") { "multigets" } else { "requests" };
+    Some(format!("{} {what} per second", value.as_u64()? / 1000))
+}
+
+/// Where large values have a rate, that has told it.
+fn schedule(value: &Value, params: &Params) -> Option<String> {
+    let is_told = value != "open" || params.contains_key("large_rate");
+    (!is_told).then(|| "on a schedule".to_owned())
+}
+
+/// `20 ms`
+fn time(ns: &Value) -> Option<String> {
+    let us = ns.as_u64()? / 1000;
+    Some(if us.is_multiple_of(1000) { format!("{} ms", us / 1000) } else { format!("{us} us") })
+}
+
+fn values(small: &Value, params: &Params) -> Option<String> {
+    let small = bytes(small)?;
+    Some(match number(params, "large_bytes") {
+        Some(large) => format!("values of {small} and {}", Bytes(large)),
+        None => format!("values of {small}"),
+    })
+}
+
+/// Whether two processes shared a CPU; which it was, nobody needs to know.
+fn placed(value: &Value, params: &Params, other: &str, both: &str) -> Option<String> {
+    let count = if params.get(other)? == value { "one CPU" } else { "two CPUs" };
+    Some(format!("{both} on {count}"))
+}
+
+fn nothing(_: &Value, _: &Params) -> Option<String> {
+    None
 }
 
 fn rate(value: &Value, _: &Params) -> Option<String> {
@@ -255,8 +361,34 @@ mod tests {
         let axes = axes(&cells);
         assert_eq!(axes, ["in_flight_bytes", "sockets"]);
         let group = group_words(&cells[0].params, &axes);
-        assert_eq!(group, ("objects of 1 MiB".to_owned(), "cpu 1".to_owned()));
+        assert_eq!(
+            group,
+            ("objects of 1 MiB".to_owned(), "cpu 1".to_owned()),
+            "no row has words for it"
+        );
         assert_eq!(axis_words(&cells[1].params, &axes), "2 MiB in flight");
+    }
+
+    #[test]
+    fn a_group_is_told_in_words_with_units_and_without_what_no_reader_needs() {
+        let search = json!({
+            "app": "memcached", "app_version": "memcached 1.6.18", "form": "open",
+            "connections": 16, "dataset_bytes": 4 << 20, "large_rate": "1000MB/s",
+            "offered_bytes_per_s": 999_999_668, "p99_limit_ns": 20_000_000,
+            "lowest_requests_per_1000_s": 400_226, "multiget_keys": 100, "small_bytes": 1024,
+            "large_bytes": 1 << 20, "small_keys": 512, "small_connections": 8, "server_cpu": 0,
+            "client_cpu": 1, "odd_bytes": 4096,
+        });
+        let (group, details) =
+            group_words(&serde_json::from_value(search).unwrap(), &["connections"]);
+        assert_eq!(group, "data set of 4 MiB, large values at 1 GB/s, p99 within 20 ms");
+        let expected = "memcached 1.6.18, multigets of 100 keys, values of 1 KiB and 1 MiB, program and \
+                        client on two CPUs, odd 4 KiB";
+        assert_eq!(details, expected);
+        let offered = json!({"form": "open", "offered_requests_per_1000_s": 1_695_698});
+        assert_eq!(words(offered), "1695 requests per second, on a schedule");
+        let p99 = json!({"p99_limit_ns": 500_000, "large_rate": "max"});
+        assert_eq!(words(p99), "large values without a pause, p99 within 500 us");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub use metric::{
     WALKS, rate, words,
 };
 
-pub use measured::{IDLE, Measured};
+pub use measured::{CEILING, IDLE, Measured};
 pub use sample::{is_short, quantile_ns};
 
 pub use bootstrap::{

@@ -81,6 +81,21 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// Digits behind the point that show on which side of 1 the ends of an interval lie, and their
+/// difference: two, or three where two would show an end as 1 that is not, or little of it.
+#[must_use]
+pub fn digits((low, high): (f64, f64)) -> usize {
+    let hides = |end: f64| end != 1.0 && format!("{end:.2}") == "1.00";
+    if hides(low) || hides(high) || low < 0.1 { 3 } else { 2 }
+}
+
+/// `1.31x (1.28-1.35)`: all with as many digits, so that the ratio lies within.
+#[must_use]
+pub fn with_interval(ratio: f64, ci: (f64, f64)) -> String {
+    let digits = digits(ci);
+    format!("{ratio:.digits$}x ({:.digits$}-{:.digits$})", ci.0, ci.1)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -8,6 +8,7 @@ use crate::record::{Cell, ExperimentKind, Record};
 use crate::stats::footprint::LevelFigures;
 use crate::stats::peers::{AgainstBest, against_best, geomean};
 use crate::stats::{self, IDLE, METRICS, Versus, is_short, versus};
+use crate::units::digits;
 
 /// Plain sends of a kernel with the patches, where those of one without them are the baseline.
 const PATCHED: &str = "patched";
@@ -128,9 +129,10 @@ fn against_peers(record: &Record) -> Option<String> {
     let (mean, ci) = geomean(&cells)?;
     let by_ratio = |a: &&AgainstBest, b: &&AgainstBest| a.versus.ratio.total_cmp(&b.versus.ratio);
     let worst = cells.iter().min_by(by_ratio)?;
+    let digits = digits(ci);
     Some(format!(
-        "Over {} ours reaches {mean:.2}x the best peer of each (geometric mean, interval \
-         {:.2}-{:.2}); worst {} against {} ({}).",
+        "Over {} ours reaches {mean:.digits$}x the best peer of each (geometric mean, interval \
+         {:.digits$}-{:.digits$}); worst {} against {} ({}).",
         wins::count(cells.len()),
         ci.0,
         ci.1,

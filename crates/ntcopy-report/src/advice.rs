@@ -6,6 +6,7 @@ use ntcopy_record::advice::{Advice, Decision, Gain, Judged, Source, Target, Valu
 use ntcopy_record::stats::Verdict;
 use serde_json::{Value as Json, json};
 
+use crate::summary;
 use crate::text::{self, hanging};
 
 const WIDTH: usize = 96;
@@ -13,9 +14,22 @@ const WIDTH: usize = 96;
 const LABEL: usize = 4;
 const BODY: usize = 12;
 
+/// What is said before any piece of advice.
+pub struct Opening<'a> {
+    /// Which records it rests on, in a line.
+    pub origin: &'a str,
+    /// What a page of these records says first.
+    pub verdict: &'a [String],
+}
+
 /// All of it for a terminal. Ends in a newline.
-pub fn terminal(all: &[Advice], target: &Target, sources: &[Source]) -> String {
-    let mut out = head(target, sources);
+pub fn terminal(
+    opening: &Opening<'_>,
+    all: &[Advice],
+    target: &Target,
+    sources: &[Source],
+) -> String {
+    let mut out = head(opening, target);
     let is_known =
         |advice: &&Advice| !matches!(advice.decision, Decision::NoEvidence | Decision::NotHere);
     let (settings, programs): (Vec<&Advice>, Vec<&Advice>) =
@@ -66,13 +80,12 @@ fn named(advice: &Advice) -> String {
     format!("{}{about}", advice.topic.title())
 }
 
-fn head(target: &Target, sources: &[Source]) -> String {
+fn head(opening: &Opening<'_>, target: &Target) -> String {
     let machine = &target.machine;
-    let counted = sources.iter().filter(|source| source.not_counted.is_none()).count();
-    let records = if counted == 1 { "1 record".to_owned() } else { format!("{counted} records") };
-    let mut out = wrapped(
+    let mut out = format!("Advice from {}.\n", opening.origin);
+    out.push_str(&wrapped(
         &format!(
-            "{} ({}), {} CPUs, last-level cache {}, {}: advice from {records}.",
+            "{} ({}), {} CPUs, last-level cache {}, {}.",
             machine.cpu_model,
             machine.cpu_signature,
             machine.cpus,
@@ -80,13 +93,20 @@ fn head(target: &Target, sources: &[Source]) -> String {
             machine.libc,
         ),
         0,
-    );
+    ));
     if machine.hypervisor.is_some() {
         out.push_str(&wrapped(
             "A guest: what its neighbours leave of a shared cache changes by the hour, and the \
              figures with it. ntcopy advise --check measures anew.",
             0,
         ));
+    }
+    if !opening.verdict.is_empty() {
+        out.push('\n');
+        for line in opening.verdict {
+            let (label, words) = line.split_at(summary::LABEL);
+            out.push_str(&hanging(label, words, WIDTH));
+        }
     }
     out
 }
@@ -142,7 +162,7 @@ pub(crate) fn headline(advice: &Advice) -> String {
 }
 
 pub(crate) fn figure(gain: &Gain) -> String {
-    format!("{} ({})", text::ratio(gain.ratio), text::interval(gain.ci))
+    text::with_interval(gain.ratio, gain.ci)
 }
 
 fn gained(gain: &Gain) -> String {
@@ -150,13 +170,11 @@ fn gained(gain: &Gain) -> String {
         return format!("{}, 1 cell", figure(gain));
     }
     format!(
-        "{} over {} cells (geometric mean); the least {} ({}), the most {} ({})",
+        "{} over {} cells (geometric mean); the least {}, the most {}",
         figure(gain),
         gain.cells,
-        text::ratio(gain.least.0),
-        text::interval(gain.least.1),
-        text::ratio(gain.most.0),
-        text::interval(gain.most.1),
+        text::with_interval(gain.least.0, gain.least.1),
+        text::with_interval(gain.most.0, gain.most.1),
     )
 }
 

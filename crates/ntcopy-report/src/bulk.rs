@@ -39,11 +39,9 @@ pub(crate) fn side_by_side(record: &Record) -> Vec<Grid> {
     grids
 }
 
-/// `1.31 (1.28-1.35)`.
+/// `1.31x (1.28-1.35)`.
 fn compared(versus: Option<&Versus>) -> String {
-    versus.map_or_else(String::new, |versus| {
-        format!("{:.2} ({})", versus.ratio, text::interval(versus.ci))
-    })
+    versus.map_or_else(String::new, |versus| text::with_interval(versus.ratio, versus.ci))
 }
 
 /// What `--json` adds: ours against the best peer of each cell.

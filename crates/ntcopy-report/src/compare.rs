@@ -141,7 +141,7 @@ fn verdict(cell: &Compared) -> &'static str {
 }
 
 fn ratio(ratio: f64, ci: (f64, f64)) -> String {
-    format!("{} ({})", text::ratio(ratio), text::interval(ci))
+    text::with_interval(ratio, ci)
 }
 
 pub fn object(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> Value {

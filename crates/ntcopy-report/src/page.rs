@@ -66,7 +66,10 @@ pub fn html(records: &[Record], command: &[String]) -> String {
         html lang="en" {
             (head(&title))
             body {
-                header { h1 { (title) } }
+                header {
+                    h1 { (title) }
+                    @if let Some(origin) = origin(records) { p { (origin) } }
+                }
                 main {
                     @if records.is_empty() { p { "There is no record on this page." } }
                     @else {
@@ -104,6 +107,16 @@ fn risk() -> Markup {
             code { "sysctl net.core.ntcopy=0" } "."
         }
     }
+}
+
+/// How many records the page is of, and when they were measured.
+fn origin(records: &[Record]) -> Option<String> {
+    let times = || records.iter().map(|record| record.header.started_unix_ns);
+    let (first, last) = (text::utc(times().min()?), text::utc(times().max()?));
+    Some(match records.len() {
+        1 => format!("From 1 record, measured {first}."),
+        count => format!("From {count} records, measured {first} to {last}."),
+    })
 }
 
 /// The answer, where the page is of one machine and has one; else what the records are of.

@@ -17,25 +17,54 @@ pub struct Summary {
     pub advice: Vec<Advice>,
     /// The title of a page; none where no sends were measured.
     pub answer: Option<String>,
-    /// What to set and what it brings, then what it costs. One sentence at least.
+    /// All of it in a line.
+    to_set: String,
+    /// What it costs, where sends are to be hinted.
+    pub costs: Option<String>,
+    /// What to set and what it brings, a sentence each.
+    pub settings: Vec<String>,
+    /// Why, and what becomes of a hot set; of records without sends, what the newest says.
     pub sentences: Vec<String>,
 }
 
 impl Summary {
-    /// For a terminal: the verdict, what to set, and why, a line each.
+    /// For a terminal: the verdict, what to set, and what that costs, or why nothing is to be set, a
+    /// line each.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        let Some((_, rest)) = self.sentences.split_first() else { return Vec::new() };
+        if self.sentences.is_empty() {
+            return Vec::new();
+        }
         let (Some(answer), Some(sends)) = (&self.answer, sends(&self.advice)) else {
-            return vec![format!("verdict: {}", self.sentences.join(" "))];
+            return vec![labelled("verdict:", &self.sentences.join(" "))];
         };
-        let setting = sends.setting.as_deref().filter(|_| sends.decision == Decision::Set);
         vec![
-            format!("verdict: {answer}"),
-            format!("to set:  {}", setting.unwrap_or("nothing")),
-            format!("why:     {}", rest.join(" ")),
+            labelled("verdict:", answer),
+            labelled("to set:", &self.to_set),
+            match &self.costs {
+                Some(costs) => labelled("costs:", costs),
+                None => labelled("why:", &sends.why),
+            },
         ]
     }
+}
+
+/// Columns before the words of a line.
+pub(crate) const LABEL: usize = 9;
+
+fn labelled(label: &str, words: &str) -> String {
+    format!("{label:<LABEL$}{words}")
+}
+
+/// What a hint may cost anywhere.
+const READER: &str = "A reader that touches the bytes on this machine waits for memory.";
+
+/// What is to be set for sends, and beside that.
+fn to_set(all: &[Advice], choice: Choice) -> String {
+    let sends = sends(all).filter(|sends| sends.decision == Decision::Set);
+    let said = sends.into_iter().chain(beside(all, choice));
+    let said: Vec<&str> = said.filter_map(|advice| advice.setting.as_deref()).collect();
+    if said.is_empty() { "nothing".to_owned() } else { said.join("; ") }
 }
 
 /// A summary for each machine that the records are of, in the order in which they are met.
@@ -50,25 +79,32 @@ pub fn summaries(records: &[Record]) -> Vec<Summary> {
             None => machines.push((&record.machine, vec![record])),
         }
     }
-    machines.into_iter().map(|(machine, ours)| summary(machine, ours)).collect()
+    machines.into_iter().map(|(machine, ours)| of(machine, ours)).collect()
 }
 
-fn summary(machine: &Machine, mut records: Vec<&Record>) -> Summary {
+/// The summary of one machine.
+#[must_use]
+pub fn of(machine: &Machine, mut records: Vec<&Record>) -> Summary {
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
     let counted: Vec<&Record> =
         records.iter().copied().filter(|record| advice::counts(record, machine).is_ok()).collect();
     let mut advice = advice::advise(&counted, &Target::of(machine.clone()));
     advice.retain(|one| !matches!(one.decision, Decision::NoEvidence | Decision::NotHere));
     let answer = sends(&advice).and_then(answer);
-    let mut sentences = about_sends(&advice);
-    let mode = Choice::from_records(&counted).mode();
-    sentences.extend(hot::worst(&counted).and_then(|hot| hot.sentence(mode)));
+    let choice = Choice::from_records(&counted);
+    let to_set = to_set(&advice, choice);
+    let set = sends(&advice).filter(|sends| sends.decision == Decision::Set);
+    let costs = set.and_then(|sends| Some(format!("{} {READER}", sends.costs.as_deref()?)));
+    let settings = settings(&advice, choice);
+    let mut sentences: Vec<String> =
+        sends(&advice).map(|sends| sends.why.clone()).into_iter().collect();
+    sentences.extend(hot::worst(&counted).and_then(|hot| hot.sentence(choice.mode())));
     if sentences.is_empty() {
         // Nothing here says what to set for sends; the newest record says what it is about.
         let newest = records.first().map(|record| verdict::sentences(record));
         sentences.extend(newest.into_iter().flatten().next());
     }
-    Summary { cpu: machine.cpu_model.clone(), advice, answer, sentences }
+    Summary { cpu: machine.cpu_model.clone(), advice, answer, to_set, costs, settings, sentences }
 }
 
 /// The advice about sends over unix sockets: always the first about sends.
@@ -102,18 +138,21 @@ fn range(gain: &Gain) -> String {
     if least == most { least } else { format!("{least} to {most}") }
 }
 
-/// The advice about sends over unix sockets with its reason, and what is to be set beside it.
-fn about_sends(all: &[Advice]) -> Vec<String> {
+/// The advice about sends over unix sockets, and what is to be set beside it.
+fn settings(all: &[Advice], choice: Choice) -> Vec<String> {
     let Some(sends) = sends(all) else { return Vec::new() };
     let with_figure = |advice: &Advice| {
         let gain = advice.gain.as_ref().map(|gain| format!(": {}", figure(gain)));
         text::sentence(&(headline(advice) + &gain.unwrap_or_default()))
     };
-    let mut said = vec![with_figure(sends), sends.why.clone()];
-    let settings = [Topic::HintSysctl, Topic::CacheBytesSysctl];
-    let beside = all.iter().filter(|advice| settings.contains(&advice.topic));
-    said.extend(beside.filter(|advice| changes_default(advice)).map(with_figure));
-    said
+    std::iter::once(sends).chain(beside(all, choice)).map(with_figure).collect()
+}
+
+/// What differs from what the kernel starts with; no number of the rule where that is not asked.
+fn beside(all: &[Advice], choice: Choice) -> impl Iterator<Item = &Advice> {
+    let is_asked =
+        move |advice: &&Advice| choice == Choice::Rule || advice.topic != Topic::CacheBytesSysctl;
+    all.iter().filter(|advice| changes_default(advice)).filter(is_asked)
 }
 
 /// Whether a setting is other than what the kernel starts with: the rule.

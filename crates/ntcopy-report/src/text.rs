@@ -1,7 +1,8 @@
 //! Quantities as text, and lines of text.
 
 use ntcopy_record::foreign;
-use ntcopy_record::units::Bytes;
+pub use ntcopy_record::units::with_interval;
+use ntcopy_record::units::{Bytes, digits};
 use time::OffsetDateTime;
 
 /// Columns of a terminal's tables and sentences.
@@ -79,16 +80,11 @@ pub fn ratio(ratio: f64) -> String {
     format!("{ratio:.2}x")
 }
 
-/// `1.28-1.35`. A third digit where two would show an end as 1 that is not: the verdict hangs
-/// on that side.
+/// `1.31x` and `1.28-1.35`, for two places.
 #[must_use]
-pub fn interval((low, high): (f64, f64)) -> String {
-    let hides = |end: f64| end != 1.0 && format!("{end:.2}") == "1.00";
-    if hides(low) || hides(high) {
-        format!("{low:.3}-{high:.3}")
-    } else {
-        format!("{low:.2}-{high:.2}")
-    }
+pub(crate) fn ratio_and_interval(ratio: f64, ci: (f64, f64)) -> (String, String) {
+    let digits = digits(ci);
+    (format!("{ratio:.digits$}x"), format!("{:.digits$}-{:.digits$}", ci.0, ci.1))
 }
 
 /// `2026-11-21 01:29 UTC`.
@@ -211,11 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_shows_on_which_side_of_one_it_lies() {
-        assert_eq!(interval((1.281, 1.349)), "1.28-1.35");
-        assert_eq!(interval((0.95, 0.998)), "0.950-0.998");
-        assert_eq!(interval((1.002, 1.05)), "1.002-1.050");
-        assert_eq!(interval((1.0, 1.05)), "1.00-1.05");
+    fn an_interval_shows_on_which_side_of_one_it_lies_and_its_ratio_lies_within() {
+        assert_eq!(with_interval(1.311, (1.281, 1.349)), "1.31x (1.28-1.35)");
+        assert_eq!(with_interval(1.0044, (1.003, 1.006)), "1.004x (1.003-1.006)");
+        assert_eq!(with_interval(0.97, (0.95, 0.998)), "0.970x (0.950-0.998)");
+        assert_eq!(with_interval(1.02, (1.0, 1.05)), "1.02x (1.00-1.05)");
+        assert_eq!(with_interval(0.081, (0.0795, 0.0825)), "0.081x (0.080-0.083)");
+        let (ratio, interval) = ratio_and_interval(1.02, (1.002, 1.05));
+        assert_eq!((ratio.as_str(), interval.as_str()), ("1.020x", "1.002-1.050"));
     }
 
     #[test]

@@ -34,9 +34,8 @@ pub(crate) fn grids(record: &Record) -> Vec<Grid> {
             if mode == PLAIN { metric.to_owned() } else { String::new() },
             mode.to_owned(),
             if figures.is_empty() { "-".to_owned() } else { figure(median(&figures)) },
-            outcome.map_or_else(String::new, |outcome| {
-                format!("{} ({})", text::ratio(outcome.ratio), text::interval(outcome.ci))
-            }),
+            outcome
+                .map_or_else(String::new, |outcome| text::with_interval(outcome.ratio, outcome.ci)),
             match outcome {
                 Some(outcome) => outcome.verdict.as_str(),
                 None if mode == PLAIN => "baseline",

@@ -2,7 +2,7 @@
 //! and JSON are made of it, and charts.
 
 use ntcopy_record::params::{axes, axis_words, group_words};
-use ntcopy_record::stats::{Measured, Versus};
+use ntcopy_record::stats::{CEILING, IDLE, Measured, Versus};
 use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
@@ -134,14 +134,14 @@ fn versus(versus: Option<Versus>, has_interval: bool) -> Figure {
     let Some(Versus { ratio, ci, .. }) = versus else {
         return Figure { text: String::new(), json: Value::Null, value: None, ci: None };
     };
-    let interval = if has_interval { format!(" ({})", text::interval(ci)) } else { String::new() };
-    let text = format!("{}{interval}", text::ratio(ratio));
+    let text = if has_interval { text::with_interval(ratio, ci) } else { text::ratio(ratio) };
     let json = json!({"ratio": ratio, "ci": [ci.0, ci.1]});
     Figure { text, json, value: Some(ratio), ci: Some(ci) }
 }
 
 fn verdict(one: &Measured<'_>, metric: &str) -> String {
     match one.versus(metric) {
+        _ if one.mode == IDLE && !one.is_baseline() => CEILING,
         Some(versus) => versus.verdict().as_str(),
         None if one.is_baseline() => "baseline",
         None => "too few pairs",

@@ -8,7 +8,7 @@ use common::{synthetic_rounds, synthetic_sweep};
 use ntcopy_record::Record;
 use ntcopy_record::advice::Tunables;
 use ntcopy_record::advice::{Advice, Decision, Source, Target, Topic, Value, advise};
-use ntcopy_report::advice::{dropins, object, terminal};
+use ntcopy_report::advice::{Opening, dropins, object, terminal};
 
 /// Where the program is that a unit would start.
 const PROGRAM: &str = "/opt/ntcopy/bin/ntcopy";
@@ -40,11 +40,14 @@ fn tunable(topic: Topic, name: &str, bytes: u64) -> Advice {
         wins_from: None,
         gain: None,
         why: "It wins.".into(),
+        costs: None,
         records: vec!["a-record".into()],
         run: None,
         check: None,
     }
 }
+
+const UNKNOWN: Opening<'static> = Opening { origin: "nowhere", verdict: &[] };
 
 fn source(place: &str, not_counted: Option<&str>) -> Source {
     Source {
@@ -59,10 +62,13 @@ fn source(place: &str, not_counted: Option<&str>) -> Source {
 fn each_piece_has_its_setting_gain_reason_and_record() {
     let (all, target) = advice();
     let sources = [source("a", None), source("b", Some("a byte was wrong in it"))];
-    let text = terminal(&all, &target, &sources);
+    let verdict = ["verdict: It wins".to_owned()];
+    let opening = Opening { origin: "1 record in a", verdict: &verdict };
+    let text = terminal(&opening, &all, &target, &sources);
     for words in [
-        "SYNTHETIC CPU 9000 (AuthenticAMD-26-2-1), 2 CPUs, last-level cache 32 MiB, glibc 2.36: \
-         advice\nfrom 1 record.",
+        "Advice from 1 record in a.\nSYNTHETIC CPU 9000 (AuthenticAMD-26-2-1), 2 CPUs, last-level \
+         cache 32 MiB, glibc 2.36.\n",
+        "\nverdict: It wins\n",
         "advice  SET sysctl -w net.core.ntcopy=1",
         "now     net.core.ntcopy = 0",
         "gain    1.25x (",
@@ -86,7 +92,7 @@ fn losses_are_as_plain_as_wins() {
         sample.elapsed_ns = sample.elapsed_ns * 3 / 2;
     }
     let target = target(&record);
-    let text = terminal(&advise(&[&record], &target), &target, &[]);
+    let text = terminal(&UNKNOWN, &advise(&[&record], &target), &target, &[]);
     assert!(text.contains("leave off SO_NTCOPY: 0."), "{text}");
     assert!(!text.contains("SET ") && !text.contains("USE "), "{text}");
 }
@@ -125,7 +131,7 @@ fn tunables_keep_what_is_set_already_and_come_last() {
     assert!(files[1].text.contains(unit), "{}", files[1].text);
     assert!(files[1].text.contains(&format!("\nEnvironment=GLIBC_TUNABLES={expected}\n")));
     let target = target(&synthetic_rounds());
-    let text = terminal(&all, &target, &[]);
+    let text = terminal(&UNKNOWN, &all, &target, &[]);
     assert!(
         text.contains(&format!("in one line:\n  GLIBC_TUNABLES={memcpy}=1048576:{memset}=2097152"))
     );

@@ -49,7 +49,7 @@ fn the_decision_comes_first_then_its_chart_the_contents_and_each_record_with_its
     let text = words(&html);
     let order = [
         "What to set",
-        "USE SO_NTCOPY = 3 in programs with 32 MiB or more in flight on unix sockets: 1.30x (",
+        "USE SO_NTCOPY = NTCOPY_SOCK_OBEY (3) in programs with 32 MiB or more in flight on unix sockets: 1.30x (",
         "win in every cell from 32 MiB in flight on (3 cells, 1.25x to 1.33x). Below that: ",
         "4 lose (worst 0.76x (",
         "Hinted sends relative to plain ones. Objects of 1 MiB, data set of 256 MiB",

@@ -144,3 +144,19 @@ fn a_curve_of_sends_is_drawn_in_letters_and_fits_a_terminal() {
     assert_eq!(table::bars(&common::synthetic_retention()), "", "there is no axis");
     assert_eq!(table::bars(&common::synthetic_published()), "", "nor here");
 }
+
+#[test]
+fn idle_is_the_ceiling_and_neither_wins_nor_loses() {
+    let record = common::synthetic_retention();
+    let text = table::terminal(&record);
+    let idle = text.lines().find(|line| line.contains(" idle ")).expect("a row");
+    assert!(idle.contains(" ceiling"), "{idle}");
+    let object = json::object(&record);
+    let results = object["results"].as_array().unwrap();
+    let ours = |result: &&serde_json::Value| result["mode"] == "idle";
+    assert!(results.iter().filter(ours).count() > 0, "{object}");
+    assert!(results.iter().filter(ours).all(|result| result["verdict"] == "ceiling"), "{object}");
+    let said = ntcopy_record::verdict::sentences(&record).join("\n");
+    let line = said.lines().find(|line| line.starts_with("idle relative to copy")).expect(&said);
+    assert!(line.contains(": the ceiling, 2.0") && !line.contains("win"), "{line}");
+}

@@ -81,7 +81,7 @@ fn the_tables_of_a_proxy_have_its_figures_without_a_pause_and_on_a_schedule() {
     for words in ["400.0", "7,200", "1.25x (1.25-1.25)", "5,000"] {
         assert!(rows[2].contains(words), "{words}: {text}");
     }
-    assert!(text.contains("at 1234 per second, on a schedule"), "{text}");
+    assert!(text.contains("1234 requests per second, on a schedule"), "{text}");
     let object = json::object(&synthetic());
     let figures = object["figures"].as_array().expect("a list");
     assert_eq!((figures.len(), &figures[1]["mode"]), (8, &"adaptive".into()));

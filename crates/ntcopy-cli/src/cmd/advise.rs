@@ -5,7 +5,6 @@ mod ceiling;
 pub mod check;
 mod here;
 mod running;
-mod sources;
 mod unit;
 
 use std::path::PathBuf;
@@ -16,14 +15,15 @@ use ntcopy_record::advice::{self, Advice, Source, Target};
 use ntcopy_record::units::Bytes;
 use ntcopy_report::advice as show;
 use ntcopy_report::advice::dropins::{self, Service};
+use ntcopy_report::summary;
 use serde_json::json;
 
-use super::NOT_AVAILABLE;
+use super::{NOT_AVAILABLE, sources};
 use crate::say::write_coloured;
 
 const EXAMPLES: &str = "\
 Examples:
-  ntcopy advise                              what to set here, by the records that there are
+  ntcopy advise                              what to set here, by this machine's records
   ntcopy advise bench/record/DATE-CPU --json
   ntcopy advise --for AuthenticAMD-26-2-1    by another machine's records, for that machine
   ntcopy advise --apply out/advice           drop-in files in a folder of your own
@@ -35,12 +35,14 @@ Examples:
   ntcopy advise --ceiling                    what there is to gain here at most, on any kernel
 
 Advice is given where every cell that was measured wins, its whole 95 % interval above 1, from some
-size on. Where nothing was measured it names the command that does. Nothing is changed on this
-machine; --apply writes files that nothing reads where they are.
+size on. Where nothing was measured it names the command that does. Without RECORD it goes by the
+records of this machine's CPU in the store, wherever it is called; `ntcopy report --out` makes a \
+page of the same ones. Nothing is changed on this machine; --apply writes files that nothing reads \
+where they are.
 
 --pid, --service and --all read the kernel's socket diagnostics and /proc, for ten seconds, and \
 change nothing; one's own processes need no root. What is said of them is of records with about as \
-much in flight, by the store and bench/record.
+much in flight.
 
 --ceiling measures, in some 20 s and without patches, how much faster a chain of client, proxy and
 backend gets when the backend copies nothing; a hint gets a part of that. With --pid the chain has
@@ -112,7 +114,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Ok(services) => services,
         Err(why) => return Ok(not_available(&why)),
     };
-    let mut found = sources::read(&args.records)?;
+    let found = sources::read(&args.records)?;
     let target = match &args.other {
         Some(signature) => match sources::machine_of(&found, signature) {
             Ok(machine) => Target::of(machine),
@@ -120,7 +122,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         },
         None => here::this(),
     };
-    let (records, listed) = sources::counted(&mut found, &target.machine);
+    let (records, listed) = sources::counted(found, &target.machine);
     let references: Vec<&Record> = records.iter().collect();
     let all = advice::advise(&references, &target);
     if args.check {
@@ -137,12 +139,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
              --min-bytes says it by hand",
         ));
     }
-    say(&args, &all, &target, &listed, folder, &services)
+    let origin = sources::origin(&args.records, &listed, &target.machine);
+    let verdict = summary::of(&target.machine, references).lines();
+    let opening = show::Opening { origin: &origin, verdict: &verdict };
+    say(&args, (&opening, &all), &target, &listed, folder, &services)
 }
 
 fn say(
     args: &Args,
-    all: &[Advice],
+    (opening, all): (&show::Opening<'_>, &[Advice]),
     target: &Target,
     sources: &[Source],
     folder: Option<apply::Folder>,
@@ -162,7 +167,7 @@ fn say(
         }
         println!("{object:#}");
     } else {
-        write_coloured(&show::terminal(all, target, sources));
+        write_coloured(&show::terminal(opening, all, target, sources));
     }
     sources::hint(sources, &target.machine);
     Ok(match applied {

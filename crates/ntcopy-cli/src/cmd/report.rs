@@ -6,25 +6,30 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context as _, ensure};
 use clap::error::ErrorKind;
+use ntcopy_bench::machine;
 use ntcopy_record::Record;
 use ntcopy_record::{compare, verdict};
 use ntcopy_report::compare::{Side, object, terminal};
 use ntcopy_report::{json, page, summary, table};
 
-use super::NOT_AVAILABLE;
+use super::{NOT_AVAILABLE, sources};
 use crate::say::write_coloured;
 
 const EXAMPLES: &str = "\
 Examples:
-  ntcopy report                                the newest record's table, and what follows from it
-  ntcopy report RECORD --out report.html       a page
+  ntcopy report                                the tables of what ntcopy advise goes by here
+  ntcopy report --out report.html              a page of it, which says what ntcopy advise says
   ntcopy report A --against B                  two machines, two dates, two versions
 
 With --against the same cells of both sides are set side by side, with the ratio of their ratios. \
 Each ratio was measured interleaved on its own side, so the speed of the machine is not in it. What \
 differs between the machines comes first. Where a side has a cell several times, the newest counts.
+
+Without RECORD it takes what ntcopy advise takes: the records of this machine's CPU in the store, the \
+newest first; --json and --markdown print the newest alone. What in a folder is no record is named \
+and left out.
 
 Exit codes: 0 done; 1 failed; 2 usage; 3 the two sides have nothing in common.";
 
@@ -37,7 +42,7 @@ Exit codes: 0 done; 1 failed; 2 usage; 3 the two sides have nothing in common.";
     after_help = EXAMPLES
 )]
 pub struct Args {
-    /// Records, or folders with records in them [default: the newest in
+    /// Records, or folders with records in them [default: those of this machine's CPU in
     /// ~/.local/share/ntcopy/records]
     #[arg(value_name = "RECORD")]
     records: Vec<PathBuf>,
@@ -45,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "RECORD", num_args = 1.., conflicts_with = "markdown")]
     against: Vec<PathBuf>,
     /// Write one self-contained HTML page
-    #[arg(long, value_name = "FILE.html", group = "form")]
+    #[arg(long, value_name = "FILE.html", group = "form", value_parser = page_file)]
     out: Option<PathBuf>,
     /// Print the record's table as Markdown
     #[arg(long, group = "form")]
@@ -56,15 +61,16 @@ pub struct Args {
 }
 
 /// Runs it.
-pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
-    if args.records.is_empty() {
-        let newest = super::records::newest()?;
-        eprintln!("ntcopy: the newest record, {}", newest.display());
-        args.records.push(newest);
-    }
-    let records = super::records::read_all(&args.records)?;
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut records = match args.records.as_slice() {
+        [] => of_this_machine()?,
+        places => sources::all(places)?,
+    };
     if !args.against.is_empty() {
         return compared(&args, &records);
+    }
+    if (args.markdown || args.json) && args.records.is_empty() {
+        records.truncate(1);
     }
     if (args.markdown || args.json) && records.len() > 1 {
         let message = format!(
@@ -90,6 +96,31 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Those that `ntcopy advise` goes by, and a line that says which these are.
+fn of_this_machine() -> anyhow::Result<Vec<Record>> {
+    let machine = machine::describe();
+    let (records, listed) = sources::counted(sources::read(&[])?, &machine);
+    let origin = sources::origin(&[], &listed, &machine);
+    ensure!(
+        !records.is_empty(),
+        "{origin}: ntcopy bench makes one, and ntcopy report RECORD takes those of other machines"
+    );
+    eprintln!("ntcopy: {origin}");
+    Ok(records)
+}
+
+/// A page's file, whose ending says so; what is no file, such as `/dev/stdout`, has none.
+pub fn page_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let is_page = path.extension().is_some_and(|ending| ending == "html" || ending == "htm");
+    let is_other = || fs::metadata(&path).is_ok_and(|data| !data.is_file() && !data.is_dir());
+    if is_page || is_other() {
+        return Ok(path);
+    }
+    Err("a page's name ends in .html or .htm; --markdown and --json print the other forms"
+        .to_owned())
+}
+
 /// Table and verdict.
 fn plain(record: &Record, named: bool) -> String {
     let mut text = if named { format!("== {}\n", record.header.id) } else { String::new() };
@@ -108,7 +139,7 @@ fn plain(record: &Record, named: bool) -> String {
 
 /// The records beside those of `--against`.
 fn compared(args: &Args, records: &[Record]) -> anyhow::Result<ExitCode> {
-    let others = super::records::read_all(&args.against)?;
+    let others = sources::all(&args.against)?;
     let comparison = compare::compare(records, &others);
     let (a_place, b_place) = (names(&args.records), names(&args.against));
     let a = Side { place: &a_place, records };

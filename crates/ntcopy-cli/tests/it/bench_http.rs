@@ -208,7 +208,7 @@ fn a_congestion_control_is_set_where_nobody_else_is() {
     assert!(output.status.success(), "{}", stderr(&output));
     let text = String::from_utf8_lossy(&output.stdout);
     let said = text.replace('\n', " ");
-    assert!(said.contains("congestion reno") && !said.contains("paces"), "{text}");
+    assert!(said.contains("TCP reno") && !said.contains("paces"), "{text}");
     let record = Record::read(place.path().join("record")).unwrap();
     assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
     assert!(record.cells.iter().all(|cell| cell.params["congestion"] == "reno"));

@@ -37,7 +37,7 @@ fn requests_and_responses_go_both_ways_and_every_sample_has_what_it_cost() {
         assert!(sample.series[name].is_sorted() && total(sample.series.get("answers")) > 0);
     }
     counted::every_sample_or_why_not(&record, &text);
-    for words in ["without a pause", "Tcp, ", "per second", "between loopback"] {
+    for words in ["without a pause", "Tcp, ", "per second", "over loopback"] {
         assert!(text.replace('\n', " ").contains(words), "{words}: {text}");
     }
 }

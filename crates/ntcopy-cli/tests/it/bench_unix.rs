@@ -168,7 +168,7 @@ fn an_object_in_pieces_is_one_send_and_its_bytes_are_compared() {
         assert_eq!(sample.counters[ntcopy::uapi::STAT_TOO_SMALL], sample.bytes);
     }
     let words = text(&output.stdout).replace('\n', " ");
-    assert!(words.contains("pieces 300"), "{words}");
+    assert!(words.contains("in 300 pieces"), "{words}");
     let out = place.path().join("wrong");
     let output = run(&[&pieces, &["--modes", "copy", "--inject", "wrong-byte"]], &out);
     assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
@@ -190,7 +190,7 @@ fn two_senders_at_once_are_told_together_and_both_are_compared() {
     assert_eq!(record.samples.len(), 10);
     assert!(record.samples.iter().all(|sample| sample.bytes == 2 * 50 * 10_001));
     let words = text(&output.stdout).replace('\n', " ");
-    assert!(words.contains("senders 2"), "{words}");
+    assert!(words.contains("2 senders"), "{words}");
     let out = place.path().join("wrong");
     let output = run(&[&sizes, &both, &["--inject", "wrong-byte"]], &out);
     assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));

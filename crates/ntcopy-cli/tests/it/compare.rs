@@ -88,7 +88,7 @@ fn sides_without_a_cell_in_common_are_not_available() {
     fs::create_dir(folder.path().join("empty")).unwrap();
     let output = ntcopy(folder.path(), &["report", "a", "--against", "empty"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("has no records in it"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no record is left of empty"));
     assert_eq!(ntcopy(folder.path(), &["report", "a", "--against"]).status.code(), Some(2));
 }
 

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::store::write;
+use crate::common::store::{here, write};
 use crate::common::{stderr, stdout};
 use crate::synthetic;
 
@@ -62,19 +62,43 @@ fn without_an_option_table_and_verdict_are_printed() {
 }
 
 #[test]
-fn without_a_record_the_newest_of_the_store_is_taken() {
+fn without_a_record_those_of_this_cpu_in_the_store_are_taken_as_advise_takes_them() {
     let folder = tempfile::tempdir().unwrap();
-    let none = report(folder.path(), &[]);
-    assert_eq!(none.status.code(), Some(1));
-    assert!(stderr(&none).contains("there is no record yet"), "{}", stderr(&none));
-    let store = folder.path().join("ntcopy/records");
-    write(&store, &synthetic::synthetic_rounds());
+    let at = folder.path();
+    let store = at.join("ntcopy/records");
+    // Of another machine.
     write(&store, &synthetic::synthetic_published());
-    let earlier = fs::File::open(store.join("synthetic-published/record.jsonl")).unwrap();
-    earlier.set_modified(std::time::UNIX_EPOCH).unwrap();
-    let output = report(folder.path(), &[]);
-    assert!(stderr(&output).contains("synthetic-rounds"), "{}", stderr(&output));
-    assert_eq!(stdout(&output), stdout(&report(&store, &["synthetic-rounds"])));
+    let none = report(at, &[]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(stderr(&none).contains("0 records of this CPU ("), "{}", stderr(&none));
+    let mut sweep = here(synthetic::synthetic_sweep());
+    sweep.header.started_unix_ns += 1;
+    write(&store, &sweep);
+    write(&store, &here(synthetic::synthetic_rounds()));
+    // What lies in the current folder is nothing to either.
+    let mut foreign = here(synthetic::synthetic_retention());
+    foreign.header.id = "in-the-current-folder".into();
+    write(&at.join("bench/record"), &foreign);
+    let output = report(at, &[]);
+    let origin = "2 records of this CPU (";
+    assert!(
+        stderr(&output).contains(origin) && stderr(&output).contains("; 1 more "),
+        "{output:?}"
+    );
+    let named = ["ntcopy/records/synthetic-sweep", "ntcopy/records/synthetic-rounds"];
+    assert_eq!(stdout(&output), stdout(&report(at, &named)), "the newest first");
+    let json = stdout(&report(at, &["--json"]));
+    assert!(json.contains("\"record\": \"synthetic-sweep\""), "the newest alone");
+
+    let page = report(at, &["--out", "page.html"]);
+    let verdict =
+        stderr(&page).lines().find(|line| line.starts_with("verdict: ")).map(str::to_owned);
+    let mut advise = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    let advised = advise.current_dir(at).arg("advise").env("XDG_DATA_HOME", at).output().unwrap();
+    let advised = stdout(&advised);
+    let said: Vec<&str> = advised.lines().filter(|line| line.starts_with("verdict: ")).collect();
+    assert_eq!(said, [verdict.unwrap()], "{advised}");
+    assert!(advised.contains(origin), "{advised}");
 }
 
 #[test]
@@ -95,12 +119,33 @@ fn a_record_that_cannot_be_read_is_named_and_no_page_is_left() {
 }
 
 #[test]
+fn what_is_no_record_is_named_once_with_the_reason_and_the_rest_is_reported() {
+    let folder = with_rounds();
+    let at = folder.path();
+    fs::create_dir(at.join("foreign")).unwrap();
+    fs::write(at.join("foreign/record.jsonl"), "{\"a\": 1}\n").unwrap();
+    let output = report(at, &["."]);
+    assert_eq!(stdout(&output), stdout(&report(at, &["synthetic-rounds"])));
+    let said = stderr(&output);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.starts_with("ntcopy: left out: ./foreign/record.jsonl:1: "), "{said}");
+    let none = report(at, &["foreign"]);
+    assert_eq!(none.status.code(), Some(1), "{none:?}");
+    let absent = report(at, &["nope"]);
+    assert_eq!(absent.status.code(), Some(1), "{absent:?}");
+    assert_eq!(stderr(&absent).matches("No such file").count(), 1, "{absent:?}");
+}
+
+#[test]
 fn usage_errors_are_two() {
     let folder = with_rounds();
+    write(folder.path(), &synthetic::synthetic_published());
     let record = "synthetic-rounds";
     for arguments in [
-        &[record, record, "--markdown"][..],
-        &[record, record, "--json"],
+        &[record, "synthetic-published", "--markdown"][..],
+        &[record, "synthetic-published", "--json"],
+        &[record, "--out", "page.foo"],
+        &[record, "--out", "page"],
         &[record, "--out", "x.html", "--json"],
     ] {
         assert_eq!(report(folder.path(), arguments).status.code(), Some(2), "{arguments:?}");
@@ -135,10 +180,12 @@ fn what_the_page_says_first_is_printed_beside_it_line_by_line() {
     assert_eq!(lines.len(), 4, "{said}");
     assert!(lines[0].starts_with("verdict: Hint large sends: "), "{said}");
     assert!(lines[0].ends_with("from 32 MiB in flight on; they lose below"), "{said}");
-    let set = "to set:  SO_NTCOPY = 3 in programs with 32 MiB or more in flight on unix sockets";
-    assert_eq!(lines[1], set);
+    let set = "to set:  SO_NTCOPY = NTCOPY_SOCK_OBEY (3) in programs with 32 MiB or more in flight on unix \
+               sockets";
+    assert_eq!(lines[1], set, "no number of a rule that is not asked");
+    assert!(lines[2].starts_with("costs:   Of "), "{said}");
     assert!(
-        lines[2].starts_with("why:     Obeyed hints (unix sockets) win in every cell"),
+        lines[2].contains(" lose, the worst 0.") && lines[2].contains(" in flight. A reader"),
         "{said}"
     );
     assert_eq!(lines[3], "page:    page.html");

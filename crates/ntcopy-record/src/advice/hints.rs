@@ -33,18 +33,19 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Obeyed hints, where these win over all cells, and beat the rule where that was measured.
+    /// Obeyed hints, where these win over all cells and are better than the rule by more than what
+    /// counts as equal, with the whole interval; and where the rule was not measured, so that what
+    /// was can be told.
     #[must_use]
     pub fn from_records(records: &[&Record]) -> Choice {
-        let wins = |mode, other| {
-            let points = rounds(records, "unix", mode, other);
-            Gain::of(&points).map(|gain| gain.verdict() == Verdict::Win)
-        };
-        let is_rule_known = wins(ADAPTIVE, COPY).is_some();
-        match (wins(NT, COPY), is_rule_known) {
-            (Some(true), true) if wins(NT, ADAPTIVE) == Some(true) => Choice::Obey,
-            (Some(_), false) => Choice::Obey,
-            _ => Choice::Rule,
+        let gain = |mode, other| Gain::of(&rounds(records, "unix", mode, other));
+        let Some(obeyed) = gain(NT, COPY) else { return Choice::Rule };
+        let is_better = |beside: Gain| beside.ci.0 > *EQUAL.end();
+        match gain(ADAPTIVE, COPY) {
+            None => Choice::Obey,
+            Some(_) if obeyed.verdict() != Verdict::Win => Choice::Rule,
+            Some(_) if gain(NT, ADAPTIVE).is_some_and(is_better) => Choice::Obey,
+            Some(_) => Choice::Rule,
         }
     }
 
@@ -59,8 +60,8 @@ impl Choice {
 
     pub(super) fn option(self) -> &'static str {
         match self {
-            Choice::Rule => "SO_NTCOPY = 2",
-            Choice::Obey => "SO_NTCOPY = 3",
+            Choice::Rule => "SO_NTCOPY = NTCOPY_SOCK_EVERY (2)",
+            Choice::Obey => "SO_NTCOPY = NTCOPY_SOCK_OBEY (3)",
         }
     }
 

@@ -1,6 +1,6 @@
 //! The question that most advice answers: does it pay, and from what size on?
 
-use super::points::{Gain, Point, cells, figure, ids, tally, wins_from};
+use super::points::{Gain, Point, cells, figure, ids, losses, tally, wins_from};
 use super::{Advice, Decision, Topic, WinsFrom};
 use crate::stats::Verdict;
 use crate::units::Bytes;
@@ -32,10 +32,12 @@ impl<'w, 'a> Pays<'w, 'a> {
             let why = format!("{}: nothing was measured on this machine.", self.thing);
             return (Advice::no_evidence(self.topic, why, self.run), all);
         }
-        match wins_from(self.points) {
+        let costs = Some(losses(&all, self.unit));
+        let (advice, used) = match wins_from(self.points) {
             Some(from) => self.set(from),
             None => (self.over_all(&all), all),
-        }
+        };
+        (Advice { costs, ..advice }, used)
     }
 
     fn set(&self, from: u64) -> (Advice, Vec<&'w Point<'a>>) {

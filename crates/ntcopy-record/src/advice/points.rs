@@ -8,6 +8,7 @@ use crate::record::{Cell, ExperimentKind, Record};
 pub(super) use crate::record::{number, word};
 use crate::stats::{Verdict, Versus, geomean, versus};
 use crate::units::Bytes;
+pub(super) use crate::units::with_interval as figure;
 
 /// A cell's result at its size.
 #[derive(Debug, Clone)]
@@ -136,6 +137,25 @@ pub fn tally(points: &[&Point<'_>], unit: &str) -> String {
     parts.join(", ")
 }
 
+/// How many points lose, and the worst of them: `Of 12 cells 1 loses, 0.89x (0.82-0.91) at 48 MiB
+/// in flight.`
+pub fn losses(points: &[&Point<'_>], unit: &str) -> String {
+    let lost: Vec<&Point<'_>> =
+        points.iter().copied().filter(|point| point.verdict() == Verdict::Loss).collect();
+    let (of, many) = (cells(points.len()), lost.len());
+    match lost.into_iter().min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio)) {
+        None => format!("Of {of} none loses."),
+        Some(worst) => {
+            let figure = figure(worst.versus.ratio, worst.versus.ci);
+            let size = Bytes(worst.size_bytes);
+            match many {
+                1 => format!("Of {of} 1 loses, {figure} at {size} {unit}."),
+                many => format!("Of {of} {many} lose, the worst {figure} at {size} {unit}."),
+            }
+        }
+    }
+}
+
 /// The ids of the points' records, each once, newest first.
 pub fn ids(points: &[&Point<'_>]) -> Vec<String> {
     let mut headers: Vec<_> = points.iter().map(|point| &point.record.header).collect();
@@ -164,11 +184,6 @@ pub fn words(points: &[&Point<'_>], name: &str) -> String {
 /// A size as an argument: `64KiB`, bare bytes where no unit divides it.
 pub fn argument(bytes: u64) -> String {
     Bytes(bytes).argument()
-}
-
-/// `1.31x (1.28-1.35)`.
-pub fn figure(ratio: f64, (low, high): (f64, f64)) -> String {
-    format!("{ratio:.2}x ({low:.2}-{high:.2})")
 }
 
 /// `1 cell`, `7 cells`.

@@ -3,6 +3,7 @@ use super::Tunables;
 use super::*;
 use crate::record::testing::{Sketch, record};
 use crate::record::{Cache, Cell, Params};
+use crate::stats::{THROUGHPUT, Verdict, versus};
 
 const MIB: u64 = 1 << 20;
 /// The machine of the tests: 2 MiB of level 2, and glibc's memcpy non-temporal from 100 MiB on.
@@ -229,6 +230,17 @@ fn obeying_is_advised_only_where_it_beats_the_kernels_own_decision() {
 }
 
 #[test]
+fn hints_are_obeyed_only_where_that_is_better_than_the_rule_by_more_than_what_counts_as_equal() {
+    let (by_a_hair, clearly) = ([(64, MIB, 122, 120), (128, MIB, 122, 120)], [(64, MIB, 130, 120)]);
+    for (cells, choice) in [(&by_a_hair[..], Choice::Rule), (&clearly, Choice::Obey)] {
+        let record = rounds(cells);
+        let beside = versus(&record, 0, "nt", "adaptive", THROUGHPUT).unwrap();
+        assert_eq!(beside.verdict(), Verdict::Win, "{:?}", beside.ci);
+        assert_eq!(Choice::from_records(&[&record]), choice);
+    }
+}
+
+#[test]
 fn one_value_of_the_option_is_advised_for_a_machine() {
     let by_rule = rounds(&[(1, MIB, 80, 98), (64, MIB, 110, 110), (128, MIB, 130, 130)]);
     let obeyed = rounds(&[(64, MIB, 130, 110), (128, MIB, 140, 120)]);
@@ -240,7 +252,10 @@ fn one_value_of_the_option_is_advised_for_a_machine() {
     for sample in &mut beside.samples {
         sample.series = [("walk_ns".to_owned(), vec![sample.elapsed_ns])].into();
     }
-    for (sends, option) in [(&by_rule, "SO_NTCOPY = 2"), (&obeyed, "SO_NTCOPY = 3")] {
+    for (sends, option) in [
+        (&by_rule, "SO_NTCOPY = NTCOPY_SOCK_EVERY (2)"),
+        (&obeyed, "SO_NTCOPY = NTCOPY_SOCK_OBEY (3)"),
+    ] {
         let all = advise(&[sends, &beside], &target());
         let set = all.iter().filter(|advice| advice.decision == Decision::Set);
         let options: Vec<&str> = set

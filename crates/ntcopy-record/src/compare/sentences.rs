@@ -2,6 +2,7 @@
 
 use super::{Compared, Comparison, groups, overall};
 use crate::stats::{Verdict, words};
+use crate::units::digits;
 
 /// A sentence a mode and metric of each experiment; one for what could not be compared.
 #[must_use]
@@ -41,9 +42,10 @@ fn sentence(cells: &[&Compared]) -> Option<String> {
             cells.len()
         )
     };
+    let digits = digits((low, high));
     Some(format!(
-        "{}: {} against {}, by {}, {says}: B's ratio is {mean:.2}x A's (interval \
-         {low:.2}-{high:.2}{}){tally}.",
+        "{}: {} against {}, by {}, {says}: B's ratio is {mean:.digits$}x A's (interval \
+         {low:.digits$}-{high:.digits$}{}){tally}.",
         first.experiment,
         first.mode,
         first.baseline,

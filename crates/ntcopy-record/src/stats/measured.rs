@@ -8,8 +8,10 @@ use super::sample::{self, capacity_per_s, is_search, pooled, quantile_ns};
 use super::{THROUGHPUT, Versus, WALKS, median, mode_median, modes, versus};
 use crate::record::{Cell, Record, Sample, number};
 
-/// The mode without traffic.
+/// The mode without traffic. Nobody can choose it: it is what the others have above them.
 pub const IDLE: &str = "idle";
+/// What is said of [`IDLE`] in the place of a verdict.
+pub const CEILING: &str = "ceiling";
 /// A quantile is given when at least this many answers took longer.
 const LEAST_BEYOND: f64 = 3.0;
 /// Bytes of a line, the unit of a walk.

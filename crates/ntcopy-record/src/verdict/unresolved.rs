@@ -5,7 +5,8 @@ use crate::stats::{self, CellResult, Verdict};
 
 /// One sentence of all results whose interval is too wide to say anything; none where there are none.
 pub(super) fn sentence(record: &Record) -> Option<String> {
-    let all = stats::results(record);
+    let mut all = stats::results(record);
+    all.retain(|result| result.mode != stats::IDLE);
     let unresolved: Vec<&CellResult> =
         all.iter().filter(|result| result.verdict == Verdict::Unresolved).collect();
     let most_pairs = unresolved.iter().map(|result| result.pairs).max()?;

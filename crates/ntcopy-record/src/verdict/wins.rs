@@ -2,8 +2,8 @@
 
 use crate::params::cell_words;
 use crate::record::{Cell, number};
-use crate::stats::{Verdict, Versus, words};
-use crate::units::Bytes;
+use crate::stats::{CEILING, IDLE, Verdict, Versus, words};
+use crate::units::{Bytes, digits};
 
 /// One sentence of a mode relative to another over cells, by one metric; none without cells.
 pub(super) fn sentence(
@@ -17,23 +17,42 @@ pub(super) fn sentence(
         format!("{} ({})", figure(versus), cell_words(&cell.params))
     };
     let head = format!("{mode} relative to {other}, {}: ", words(metric));
+    if mode == IDLE {
+        let most = if cells.len() > 1 { format!(" to {}", told(most)) } else { String::new() };
+        return Some(format!("{head}the {CEILING}, {}{most}.", told(least)));
+    }
     if let [only] = cells {
         return Some(format!("{head}{}, {}.", only.1.verdict().as_str(), told(only)));
     }
-    let of = |verdict| cells.iter().filter(|(_, v)| v.verdict() == verdict).count();
     let from = wins_from(cells).map_or(String::new(), |bytes| {
         format!("; every cell wins from {} in flight on", Bytes(bytes))
     });
     Some(format!(
-        "{head}{} wins, {} losses, {} equal and {} unresolved among {}, from {} to {}{from}.",
-        of(Verdict::Win),
-        of(Verdict::Loss),
-        of(Verdict::Equal),
-        of(Verdict::Unresolved),
+        "{head}{} among {}, from {} to {}{from}.",
+        outcomes(cells),
         count(cells.len()),
         told(least),
         told(most),
     ))
+}
+
+/// `2 wins, 1 loss, 3 equal`: those that there are.
+fn outcomes(cells: &[(&Cell, Versus)]) -> String {
+    let of = |verdict, one: &str, many: &str| {
+        let count = cells.iter().filter(|(_, versus)| versus.verdict() == verdict).count();
+        match count {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            count => Some(format!("{count} {many}")),
+        }
+    };
+    let all = [
+        of(Verdict::Win, "win", "wins"),
+        of(Verdict::Loss, "loss", "losses"),
+        of(Verdict::Equal, "equal", "equal"),
+        of(Verdict::Unresolved, "unresolved", "unresolved"),
+    ];
+    all.into_iter().flatten().collect::<Vec<String>>().join(", ")
 }
 
 /// The bytes in flight from which on every cell wins, where some cell below does not.
@@ -46,10 +65,10 @@ fn wins_from(cells: &[(&Cell, Versus)]) -> Option<u64> {
     sized.iter().map(|(bytes, _)| *bytes).filter(|bytes| *bytes > last_other).min()
 }
 
-/// `1.31x, interval 1.28-1.35`; a third digit where two would show nothing.
+/// `1.31x, interval 1.28-1.35`.
 pub(super) fn figure(versus: &Versus) -> String {
     let (ratio, (low, high)) = (versus.ratio, versus.ci);
-    let digits = if low < 0.1 { 3 } else { 2 };
+    let digits = digits(versus.ci);
     format!("{ratio:.digits$}x, interval {low:.digits$}-{high:.digits$}")
 }
 

@@ -225,9 +225,9 @@ fn head(what: &str) -> String {
 }
 
 fn comment(advice: &Advice) -> String {
-    let gain = advice.gain.map_or(String::new(), |gain| {
-        format!("{} ({}), ", text::ratio(gain.ratio), text::interval(gain.ci))
-    });
+    let gain = advice
+        .gain
+        .map_or(String::new(), |gain| format!("{}, ", text::with_interval(gain.ratio, gain.ci)));
     hashed(&format!(
         "{}: {gain}{} cells, record {}",
         advice.topic.slug(),

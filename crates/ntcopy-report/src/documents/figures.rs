@@ -73,7 +73,8 @@ fn of_better(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<String
 }
 
 fn with_interval(versus: &Versus, unit: &str) -> String {
-    format!("{:.2}{unit} ({})", versus.ratio, text::interval(versus.ci))
+    let (ratio, interval) = text::ratio_and_interval(versus.ratio, versus.ci);
+    format!("{}{unit} ({interval})", ratio.trim_end_matches('x'))
 }
 
 fn of_several(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {

@@ -5,6 +5,7 @@ use ntcopy_record::{ExperimentKind, Record};
 
 use crate::hot::{self, Hot};
 use crate::plot::{self, Bar, Bars, slot};
+use crate::text;
 
 /// Hot sets that are drawn: those that plain copies or sends slow down most.
 const MOST: usize = 4;
@@ -25,15 +26,22 @@ pub(super) fn section(records: &[Record]) -> Markup {
     if sets.is_empty() {
         return html! {};
     }
-    let (drawn, size) = plot::bars(
-        &sets.iter().map(|(_, hot)| bars(hot)).collect::<Vec<Bars>>(),
-        "ns",
-        plot::SIZE.0,
-    );
+    let names: Vec<Vec<String>> = sets.iter().map(|(_, hot)| name(hot)).collect();
+    let is_common = |part: &&String| names.iter().all(|name| name.contains(part));
+    let common: Vec<&str> = names[0].iter().filter(is_common).map(String::as_str).collect();
+    let drawn = sets.iter().zip(&names).map(|((_, hot), name)| {
+        let own: Vec<&str> =
+            name.iter().filter(|part| !is_common(part)).map(String::as_str).collect();
+        bars(hot, own.join(", "))
+    });
+    let (drawn, size) = plot::bars(&drawn.collect::<Vec<Bars>>(), "ns", plot::SIZE.0);
     html! {
         figure class="bars" {
             figcaption {
-                span id="bars" { "Nanoseconds per line of a hot set. Shorter is better." }
+                span id="bars" {
+                    "Nanoseconds per line of a hot set. " (text::sentence(&common.join(", ")))
+                    " Shorter is better."
+                }
             }
             (drawn.in_page("plot", size, "bars"))
             p class="details" {
@@ -43,7 +51,13 @@ pub(super) fn section(records: &[Record]) -> Markup {
     }
 }
 
-fn bars(hot: &Hot) -> Bars {
+/// What is told of a hot set, part by part.
+fn name(hot: &Hot) -> Vec<String> {
+    let beside = hot.beside.split(", ").map(str::to_owned);
+    std::iter::once(format!("hot set of {}", hot.size())).chain(beside).collect()
+}
+
+fn bars(hot: &Hot, name: String) -> Bars {
     let bar = |(row, (mode, ns)): (usize, &(String, f64))| Bar {
         name: mode.clone(),
         // A victim that is left alone has no mode's colour.
@@ -51,8 +65,5 @@ fn bars(hot: &Hot) -> Bars {
         value: *ns,
         p99: hot.tails.iter().find(|(tail, _)| tail == mode).map(|(_, ns)| *ns),
     };
-    Bars {
-        name: format!("{}, beside {}", hot.size(), hot.beside),
-        bars: hot.lines.iter().enumerate().map(bar).collect(),
-    }
+    Bars { name, bars: hot.lines.iter().enumerate().map(bar).collect() }
 }

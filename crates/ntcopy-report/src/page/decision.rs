@@ -24,13 +24,17 @@ pub(super) fn section(records: &[Record], summaries: &[Summary]) -> Markup {
 }
 
 fn said(summary: &Summary, is_named: bool) -> Markup {
-    let (first, rest) = summary
-        .sentences
-        .split_first()
-        .map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
+    let is_of_sends = !summary.settings.is_empty();
+    let at = if is_of_sends { 0 } else { summary.sentences.len().min(1) };
+    let (first, rest) = summary.sentences.split_at(at);
+    let first = if is_of_sends { &summary.settings } else { first };
     html! {
         @if is_named { h3 { (summary.cpu) } }
-        p { strong { (first) } @for sentence in rest { " " (sentence) } }
+        @for sentence in first { p { strong { (sentence) } } }
+        @if let Some(costs) = &summary.costs { p { "Costs: " (costs) } }
+        @if !rest.is_empty() {
+            details { summary { "Why" } p { @for sentence in rest { (sentence) " " } } }
+        }
     }
 }
 

@@ -86,7 +86,8 @@ fn ours(published: &Published, records: &[Record]) -> Vec<Markup> {
                     td class="number" { (rate(of("nt"))) }
                     td class="number" {
                         @if let Some(nt) = ratio {
-                            (text::ratio(nt.ratio)) " " small { (text::interval(nt.ci)) }
+                            @let (ratio, interval) = text::ratio_and_interval(nt.ratio, nt.ci);
+                            (ratio) " " small { (interval) }
                         }
                     }
                 }

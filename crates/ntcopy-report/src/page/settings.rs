@@ -52,7 +52,9 @@ fn table(all: &[Advice]) -> Markup {
                         }
                         td class="number" {
                             @if let Some(gain) = &one.gain {
-                                (text::ratio(gain.ratio)) " " small { (text::interval(gain.ci)) }
+                                @let (ratio, interval) =
+                                    text::ratio_and_interval(gain.ratio, gain.ci);
+                                (ratio) " " small { (interval) }
                             }
                         }
                     }

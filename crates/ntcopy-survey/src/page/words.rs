@@ -70,7 +70,7 @@ fn unit(question: &Question) -> &'static str {
 /// `1.31x (1.29-1.33)`; with `*` where that is no interval over machines.
 pub fn figure(over: &Over) -> String {
     let mark = if over.machines < crate::analysis::over::LEAST_MACHINES { "*" } else { "" };
-    format!("{} ({}){mark}", text::ratio(over.median), text::interval((over.low, over.high)))
+    format!("{}{mark}", text::with_interval(over.median, (over.low, over.high)))
 }
 
 /// The size from which on a mode wins.

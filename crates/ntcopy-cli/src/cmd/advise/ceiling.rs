@@ -147,8 +147,7 @@ impl Ceiling {
     }
 
     fn sentence(&self) -> String {
-        let figure =
-            format!("{} ({})", text::ratio(self.versus.ratio), text::interval(self.versus.ci));
+        let figure = text::with_interval(self.versus.ratio, self.versus.ci);
         let at = format!(
             "objects of {}, {} connection{}, by {}",
             Bytes(self.object_bytes),

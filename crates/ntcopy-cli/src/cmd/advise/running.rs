@@ -4,7 +4,7 @@ mod found;
 mod json;
 mod text;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -13,11 +13,12 @@ use ntcopy_bench::run::Stop;
 use ntcopy_inflight::follow::{Family, Sum};
 use ntcopy_inflight::watch::Seen;
 use ntcopy_inflight::{Percentiles, Pid, Program, Series, Watch};
-use ntcopy_record::advice::{self, Advice, InFlight, Target};
+use ntcopy_record::advice::{self, Advice, InFlight};
 use ntcopy_record::{Record, foreign};
 
 use super::ceiling::{self, Chain, Outcome};
-use super::{here, not_available, sources};
+use super::{here, not_available};
+use crate::cmd::sources;
 use found::Found;
 
 /// What can be asked for with `--pid`, `--service` or `--all`.
@@ -65,7 +66,7 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
         Err(why) => return Ok(not_available(&why)),
     };
     let target = here::this();
-    let records = records(places, &target)?;
+    let (records, _) = sources::counted(sources::read(places)?, &target.machine);
     let stop = Stop::on_signals().context("cannot take over Ctrl-C")?;
     let Found { diagnostics, programs, notes } = found;
     let mut watch = Watch::new(diagnostics, programs);
@@ -166,18 +167,6 @@ fn most(series: &Series) -> InFlight<'static> {
         .map(of)
         .max_by_key(|one| one.bytes)
         .unwrap_or_else(|| of(Family::Unix))
-}
-
-/// Those of this machine: of the places that were named, else of the store, and of the project's
-/// own folder where this is called in it.
-fn records(places: &[PathBuf], target: &Target) -> anyhow::Result<Vec<Record>> {
-    let mut found = sources::read(places)?;
-    let own = Path::new("bench/record");
-    if places.is_empty() && own.is_dir() {
-        found.extend(sources::read(&[own.to_owned()])?);
-    }
-    let (records, _) = sources::counted(&mut found, &target.machine);
-    Ok(records)
 }
 
 /// A process that reads from the program and may splice on what it reads.

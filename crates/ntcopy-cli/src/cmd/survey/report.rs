@@ -26,7 +26,7 @@ Exit codes: 0 done; 1 failed; 2 usage; 3 not available here, with the reason.";
 )]
 pub struct Args {
     /// Write one self-contained HTML page
-    #[arg(long, value_name = "FILE.html")]
+    #[arg(long, value_name = "FILE.html", value_parser = report::page_file)]
     out: Option<PathBuf>,
 }
 

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use ntcopy_bench::run::Stop;
 use ntcopy_bench::sample;
 use ntcopy_record::advice::{CacheBytes, Gains, cache_bytes_by};
-use ntcopy_record::units::Bytes;
+use ntcopy_record::units::{Bytes, with_interval};
 use ntcopy_record::{ExperimentKind, Record};
 use serde_json::{Value, json};
 
@@ -84,8 +84,7 @@ impl Measured {
     pub fn text(&self) -> String {
         let CacheBytes { bytes, gains, gain } = &self.number;
         let figure = gain.as_ref().map_or(String::new(), |gain| {
-            let (low, high) = gain.ci;
-            format!(": {:.2}x ({low:.2}-{high:.2}) over {} cells", gain.ratio, gain.cells)
+            format!(": {} over {} cells", with_interval(gain.ratio, gain.ci), gain.cells)
         });
         let from = Bytes(*bytes);
         let says = match gains {

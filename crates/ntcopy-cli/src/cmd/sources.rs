@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use ntcopy_record::advice::{self, Source};
 use ntcopy_record::{Machine, Record, foreign};
 
@@ -16,10 +16,10 @@ pub struct Found {
     record: Result<Record, String>,
 }
 
-/// Reads every record at or below the places; without any, those of the store.
+/// Reads every record at or below the places; without any, those of the store. Each is there once.
 ///
-/// A place that was named has to be there. A record in it that cannot be read is one of those that
-/// do not count.
+/// A place that was named has to be there. What in it cannot be read, and a place without a record,
+/// are among those that do not count.
 pub fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
     let mut folders = if places.is_empty() { records::stored()? } else { Vec::new() };
     for place in places {
@@ -28,7 +28,11 @@ pub fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
         if place.is_file() {
             folders.push(place.clone());
         } else {
+            let before = folders.len();
             records::find(place, &mut folders).with_context(said)?;
+            if folders.len() == before {
+                folders.push(place.clone());
+            }
         }
     }
     let mut seen = BTreeSet::new();
@@ -58,11 +62,11 @@ pub fn machine_of(found: &[Found], signature: &str) -> Result<Machine, String> {
     Err(format!("no record of {signature}: {there}"))
 }
 
-/// Those that count for a machine, and what became of each. Takes the records out of `found`.
-pub fn counted(found: &mut Vec<Found>, machine: &Machine) -> (Vec<Record>, Vec<Source>) {
+/// Those that count for a machine, the newest first, and what became of each that was found.
+pub fn counted(found: Vec<Found>, machine: &Machine) -> (Vec<Record>, Vec<Source>) {
     let (mut records, mut sources) = (Vec::new(), Vec::new());
     let mut ids = BTreeSet::new();
-    for one in found.drain(..) {
+    for one in found {
         let mut source = Source {
             place: foreign::visible(&one.place.to_string_lossy()).into_owned(),
             id: None,
@@ -88,7 +92,41 @@ pub fn counted(found: &mut Vec<Found>, machine: &Machine) -> (Vec<Record>, Vec<S
         }
         sources.push(source);
     }
+    records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
     (records, sources)
+}
+
+/// How many records count, and where they are: one line.
+pub fn origin(places: &[PathBuf], sources: &[Source], machine: &Machine) -> String {
+    let counted = sources.iter().filter(|source| source.not_counted.is_none()).count();
+    let s = if counted == 1 { "" } else { "s" };
+    let folders: Vec<String> = match places {
+        [] => records::store().map(|store| store.display().to_string()).into_iter().collect(),
+        places => places.iter().map(|place| place.display().to_string()).collect(),
+    };
+    let others = match sources.len() - counted {
+        0 => String::new(),
+        count => format!("; {count} more do not count"),
+    };
+    format!(
+        "{counted} record{s} of this CPU ({}) in {}{others}",
+        machine.cpu_signature,
+        foreign::visible(&folders.join(" "))
+    )
+}
+
+/// The records at or below these places. What is none is named on standard error and left out.
+pub fn all(places: &[PathBuf]) -> anyhow::Result<Vec<Record>> {
+    let mut records = Vec::new();
+    for one in read(places)? {
+        match one.record {
+            Ok(record) => records.push(record),
+            Err(why) => eprintln!("ntcopy: left out: {why}"),
+        }
+    }
+    let names: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
+    ensure!(!records.is_empty(), "no record is left of {}", names.join(" "));
+    Ok(records)
 }
 
 /// Says what to do where all records are another machine's.
