@@ -7,7 +7,7 @@ use tokio::io::AsyncRead;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::head::{Input, Limits};
-use crate::request::Refusal;
+use crate::refusal::Refusal;
 use crate::stream::Stream;
 use crate::ticket::Ticket;
 

@@ -8,7 +8,7 @@ use std::task::ready;
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::request::{Refusal, refuse};
+use crate::refusal::{Refusal, refuse};
 
 /// Room for what is read; a worker's connections take turns.
 const SCRATCH_BYTES: usize = 256 << 10;

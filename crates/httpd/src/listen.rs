@@ -19,6 +19,14 @@ use crate::address::Address;
 /// Connections that wait to be accepted; the kernel lowers it to `net.core.somaxconn`.
 pub(crate) const BACKLOG: i32 = 4096;
 
+/// Where to listen.
+#[derive(Debug, Clone)]
+pub struct Door {
+    pub address: Address,
+    /// Of a unix socket; without it, what the umask leaves.
+    pub mode: Option<u32>,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     #[error("{0} is in use: a process listens there; stop it, or choose another path")]

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use tracing::level_filters::LevelFilter;
 
 use crate::address::{Address, Place};
-use crate::server::Door;
+use crate::listen::Door;
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {

@@ -4,21 +4,8 @@ use httparse::{Error as ParseError, Header};
 
 use crate::head::{Limits, MAX_HEADERS};
 use crate::headers::{BadFraming, Framing, Headers, Several};
+use crate::refusal::{Refusal, refuse};
 use crate::target::{Target, parse_authority, parse_target};
-
-/// Why a request is not obeyed: the status, and the reason in words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{status}: {reason}")]
-pub struct Refusal {
-    /// The status that answers it.
-    pub status: u16,
-    /// What is wrong with it.
-    pub reason: &'static str,
-}
-
-pub(crate) const fn refuse(status: u16, reason: &'static str) -> Refusal {
-    Refusal { status, reason }
-}
 
 /// A request's head.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, LocalOptions};
 
 use crate::address::Address;
 use crate::conn::Conn;
-use crate::listen::{ListenError, SocketFile, listen};
+use crate::listen::{Door, ListenError, SocketFile, listen};
 use crate::metrics::Text;
 use crate::options::Options;
 #[cfg(test)]
@@ -51,14 +51,6 @@ pub trait Service: Send + Sync + 'static {
     /// Called before accepting pauses for want of descriptors: some that are kept for speed may be
     /// given up.
     fn no_descriptor(&self) {}
-}
-
-/// Where to listen.
-#[derive(Debug, Clone)]
-pub struct Door {
-    pub address: Address,
-    /// Of a unix socket; without it, what the umask leaves.
-    pub mode: Option<u32>,
 }
 
 #[derive(Debug, thiserror::Error)]

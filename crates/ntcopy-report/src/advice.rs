@@ -6,7 +6,6 @@ use ntcopy_record::advice::{Advice, Decision, Gain, Judged, Source, Target, Valu
 use ntcopy_record::stats::Verdict;
 use serde_json::{Value as Json, json};
 
-use crate::summary;
 use crate::text::{self, hanging};
 
 const WIDTH: usize = 96;
@@ -104,7 +103,7 @@ fn head(opening: &Opening<'_>, target: &Target) -> String {
     if !opening.verdict.is_empty() {
         out.push('\n');
         for line in opening.verdict {
-            let (label, words) = line.split_at(summary::LABEL);
+            let (label, words) = line.split_at(text::VERDICT_LABEL);
             out.push_str(&hanging(label, words, WIDTH));
         }
     }

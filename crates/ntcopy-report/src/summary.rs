@@ -49,11 +49,8 @@ impl Summary {
     }
 }
 
-/// Columns before the words of a line.
-pub(crate) const LABEL: usize = 9;
-
 fn labelled(label: &str, words: &str) -> String {
-    format!("{label:<LABEL$}{words}")
+    format!("{label:<width$}{words}", width = text::VERDICT_LABEL)
 }
 
 /// What a hint may cost anywhere.

@@ -5,6 +5,9 @@ pub use ntcopy_record::units::with_interval;
 use ntcopy_record::units::{Bytes, digits};
 use time::OffsetDateTime;
 
+/// Columns before the words of a line.
+pub(crate) const VERDICT_LABEL: usize = 9;
+
 /// Columns of a terminal's tables and sentences.
 pub(crate) const WIDTH: u16 = 100;
 

@@ -20,6 +20,7 @@
 
 pub mod config;
 pub mod conn;
+mod counters;
 pub mod error;
 mod exchange;
 mod flow;

@@ -8,10 +8,11 @@ use httpd::metrics::Text;
 use httpd::{Address, Reply, StartError, Stop};
 
 use crate::config::Config;
+use crate::counters::Counters;
 use crate::mode::Mode;
 use crate::session;
 use crate::tls::TlsError;
-use crate::worker::{Counters, Shared, Worker};
+use crate::worker::{Shared, Worker};
 
 /// Why the proxy can't start.
 #[derive(Debug, thiserror::Error)]

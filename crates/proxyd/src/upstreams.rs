@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::config::Config;
 use crate::conn::Conn;
-use crate::worker::Counters;
+use crate::counters::Counters;
 
 /// How soon a unix backend whose queue was full is asked again, and how late at last: by one who
 /// waits, whoever many they are.
