@@ -20,7 +20,7 @@ pub mod survey;
 pub mod r#try;
 pub mod unix_nt_bench;
 #[cfg(any(test, not(feature = "survey")))]
-mod without_survey;
+pub mod without_survey;
 
 #[cfg(not(feature = "survey"))]
 pub use without_survey as survey;
