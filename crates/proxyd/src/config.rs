@@ -50,6 +50,9 @@ pub struct Config {
     /// Methods that are passed on
     #[arg(long, value_name = "NAME", default_values = METHODS)]
     pub method: Vec<String>,
+    /// Paths that are passed on, with all below them; may be repeated [default: all]
+    #[arg(long, value_name = "PREFIX")]
+    pub path: Vec<String>,
     /// Largest body of a request [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub body_max: Option<u64>,

@@ -14,7 +14,7 @@
 //! | [`mode`] | the hint |
 //! | [`conn`], [`tls`], [`ktls`] | connections |
 //! | `upstreams` | connections to the backend |
-//! | [`request`], [`response`], [`forward`] | heads; bytes alone |
+//! | [`request`], [`response`], [`forward`], [`paths`] | heads; bytes alone |
 //! | `worker` | what sessions share |
 //! | [`server`] | all of it, started and stopped |
 
@@ -29,6 +29,7 @@ pub mod forward;
 pub mod fuzzing;
 pub mod ktls;
 pub mod mode;
+pub mod paths;
 pub mod pipe;
 pub mod request;
 pub mod response;

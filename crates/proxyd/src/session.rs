@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout};
 use crate::conn::Conn;
 use crate::exchange::{Asked, Next, Timer, exchange};
 use crate::forward::{Facts, write_request};
+use crate::paths::admit;
 use crate::request::{Method, Request, parse_request};
 use crate::tls;
 use crate::worker::Worker;
@@ -150,6 +151,8 @@ impl Client {
             let reason = "this method is not passed on here";
             return Err(refuse(Refusal { status: 405, reason }, Some(&name)));
         }
+        let admitted = admit(&shared.config.path, http.target.path);
+        admitted.map_err(|refusal| refuse(refusal, Some(&name)))?;
         if request.forwards == Some(0) {
             let text = "not passed on, for Max-Forwards is 0";
             self.note(200, Some(&name), text, started);

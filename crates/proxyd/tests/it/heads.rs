@@ -135,11 +135,20 @@ fn listeners_let_in_what_they_are_told_to() {
     let path = folder.path().join("p.sock");
     let server = proxy(&backend, |config| {
         config.method = vec!["GET".to_owned(), "HEAD".to_owned()];
+        config.path = vec!["/length/".to_owned(), "/headers".to_owned()];
         config.options.socket_mode = Some(0o606);
         config.options.listen.push(Address::Unix(path.clone()).into());
     });
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o606);
     assert_eq!(connect(&server).get("/length/3").body, pattern(3));
+    let came = backend.heads().len();
+    for path in
+        ["/", "/status/200", "/headers2", "/length/%2e%2e/status/200", "http://h/status/200"]
+    {
+        let answer = connect(&server).get(path);
+        assert_eq!((answer.status, answer.header("connection")), (403, Some("close")), "{path}");
+    }
+    assert_eq!(backend.heads().len(), came);
     let mut client = connect(&server);
     client.send("PUT /length/3 HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\nhello");
     let answer = client.answer().unwrap();
@@ -157,8 +166,10 @@ fn a_refused_head_gets_no_body() {
     let backend = Backend::standard();
     let server = proxy(&backend, |config| {
         config.backend = "/nonexistent/b".parse().unwrap();
+        config.path = vec!["/x".to_owned()];
     });
     for (request, status) in [
+        ("HEAD / HTTP/1.1\r\nHost: t\r\n\r\n", 403),
         ("HEAD /x HTTP/1.1\r\nHost: u@t\r\n\r\n", 400),
         ("HEAD /x HTTP/1.1\r\nHost: t\r\nX: \0\r\n\r\n", 400),
         ("HEAD /x HTTP/1.1\r\nHost: t\r\n\r\n", 503),
