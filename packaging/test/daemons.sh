@@ -133,6 +133,10 @@ fi
 start proxyd
 inside 65534 curl -sSf http://127.0.0.1:8080/folder/object >"$work/back" || die "proxyd does not answer"
 cmp "$work/object" "$work/back" || die "the object came back through proxyd changed"
+if [ "$how" = systemd ]; then
+	systemctl reload proxyd || die "proxyd can't be reloaded"
+	inside 65534 curl -sSf -o /dev/null http://127.0.0.1:8080/folder/object || die "a reload ended it"
+fi
 finish proxyd
 finish storaged
 [ -s "$root/var/lib/storaged/blobs/1" ] || die "the object is not in /var/lib/storaged"

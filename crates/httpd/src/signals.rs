@@ -23,8 +23,9 @@ impl Signals {
         signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP]).map(Signals)
     }
 
-    /// Until the server has ended: a signal ends it, a second one at once.
-    pub fn obey(mut self, mut server: Server) -> io::Result<()> {
+    /// Until the server has ended: SIGTERM and SIGINT end it, a second one at once; SIGHUP is for
+    /// `reload`.
+    pub fn obey(mut self, mut server: Server, mut reload: impl FnMut()) -> io::Result<()> {
         let (threads, waiting) = (server.take_threads(), self.0.handle());
         let waiter = std::thread::Builder::new().name("waiter".to_owned()).spawn(move || {
             for thread in threads {
@@ -33,8 +34,10 @@ impl Signals {
             waiting.close();
         })?;
         let mut stopping = false;
-        for _ in &mut self.0 {
-            if stopping {
+        for signal in &mut self.0 {
+            if signal == SIGHUP {
+                reload();
+            } else if stopping {
                 tracing::warn!("a second signal: ending at once");
                 server.stop(Stop::Now);
             } else {

@@ -19,8 +19,9 @@ const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 #[command(name = "proxyd", version, args_override_self = true)]
 #[command(group(ArgGroup::new("door").args(["listen", "tls_listen"]).required(true).multiple(true)))]
 #[command(
-    after_help = "Signals: SIGTERM, SIGINT and SIGHUP end what is in flight, then the proxy; a \
-                        second one ends it at once.\n\nExit codes: 0 done; 1 failed; 2 usage."
+    after_help = "Signals: SIGTERM and SIGINT end what is in flight, then the proxy; a second one \
+                        ends it at once. SIGHUP reads certificate and key again.\n\nExit codes: 0 \
+                        done; 1 failed; 2 usage."
 )]
 pub struct Config {
     #[command(flatten)]

@@ -16,7 +16,7 @@
 //! | `upstreams` | connections to the backend |
 //! | [`request`], [`response`], [`forward`], [`paths`] | heads; bytes alone |
 //! | `worker` | what sessions share |
-//! | [`server`] | all of it, started and stopped |
+//! | [`server`] | all of it, started, reloaded, stopped |
 
 pub mod config;
 pub mod conn;

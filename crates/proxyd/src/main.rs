@@ -51,5 +51,6 @@ fn run(config: Config) -> Result<(), Failure> {
     if let Some(address) = addresses.metrics {
         tracing::info!(%address, "metrics");
     }
-    signals.obey(server.into_inner()).map_err(failed("start a thread"))
+    let reload = server.reloader();
+    signals.obey(server.into_inner(), reload).map_err(failed("start a thread"))
 }

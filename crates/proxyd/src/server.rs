@@ -114,6 +114,12 @@ impl Server {
         self.server.join();
     }
 
+    /// Has certificate and key read again, for handshakes from then on.
+    pub fn reloader(&self) -> impl Fn() + use<> {
+        let shared = Arc::clone(&self.shared);
+        move || shared.reload()
+    }
+
     /// The server itself, for who obeys signals.
     pub fn into_inner(self) -> httpd::Server {
         self.server

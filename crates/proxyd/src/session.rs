@@ -76,7 +76,7 @@ impl Client {
         }
         let stream = if is_tls {
             let shared = &worker.shared;
-            let accept = tls::accept(stream, shared.tls.clone()?, shared.kernel_tls);
+            let accept = tls::accept(stream, shared.tls()?, shared.kernel_tls);
             let patience = shared.config.options.head_timeout;
             let Ok(Ok(conn)) = timeout(patience, accept).await else {
                 worker.counters.handshakes_failed.up();

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ntcopy::socket::Setting;
 use rustls::ServerConfig;
@@ -21,7 +21,7 @@ pub(crate) struct Shared {
     pub(crate) plain_doors: usize,
     pub(crate) http: httpd::Limits,
     /// What clients of TLS are offered.
-    pub(crate) tls: Option<Arc<ServerConfig>>,
+    tls: Mutex<Option<Arc<ServerConfig>>>,
     /// How clients are sent to.
     pub(crate) hint: Option<Setting>,
     /// Whether the kernel does TLS after the handshake.
@@ -35,12 +35,29 @@ impl Shared {
         Ok(Shared {
             plain_doors,
             http: httpd::Limits { body_bytes, ..httpd::Limits::default() },
-            tls: config.offered()?,
+            tls: Mutex::new(config.offered()?),
             hint: config.mode.setting(),
             kernel_tls: config.ktls && ktls::is_available(),
             counters: (0..config.options.workers()).map(|_| Arc::default()).collect(),
             config,
         })
+    }
+
+    /// What clients of TLS are offered now.
+    pub(crate) fn tls(&self) -> Option<Arc<ServerConfig>> {
+        self.tls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Offers what is in the files now, unless it is no good.
+    pub(crate) fn reload(&self) {
+        match self.config.offered() {
+            Ok(None) => {}
+            Ok(offered) => {
+                *self.tls.lock().unwrap_or_else(PoisonError::into_inner) = offered;
+                tracing::info!("certificate and key are read again");
+            }
+            Err(error) => tracing::warn!(%error, "the old certificate stays"),
+        }
     }
 
     pub(crate) fn is_tls(&self, door: usize) -> bool {

@@ -15,8 +15,9 @@ use crate::send::ModeSetting;
 #[command(name = "storaged", version, args_override_self = true)]
 #[command(mut_arg("listen", |arg| arg.required(true)))]
 #[command(
-    after_help = "Signals: SIGTERM, SIGINT and SIGHUP end what is in flight, then the daemon; \
-                        a second one ends it at once.\n\nExit codes: 0 done; 1 failed; 2 usage."
+    after_help = "Signals: SIGTERM and SIGINT end what is in flight, then the daemon; a second \
+                        one ends it at once. SIGHUP does nothing.\n\nExit codes: 0 done; 1 failed; \
+                        2 usage."
 )]
 pub struct Config {
     #[command(flatten)]

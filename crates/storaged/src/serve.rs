@@ -82,7 +82,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     options.blocking_threads = 2 * config.disk_threads + LISTS;
     let server = Server::start(Arc::new(Objects(Arc::clone(&shared))), &doors, options)?;
     announce(&server, doors.len()).map_err(io("write to standard output"))?;
-    signals.obey(server).map_err(io("wait for signals"))
+    signals.obey(server, || {}).map_err(io("wait for signals"))
 }
 
 fn announce(server: &Server, doors: usize) -> io::Result<()> {

@@ -57,7 +57,7 @@ fn metrics_are_served() {
 }
 
 /// The program, killed if the test fails.
-struct Program(Child);
+pub struct Program(pub Child);
 
 impl Drop for Program {
     fn drop(&mut self) {
@@ -73,16 +73,16 @@ impl Program {
         program
     }
 
-    fn signal(&self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
     }
 
-    fn ends_well(&mut self) -> bool {
+    pub fn ends_well(&mut self) -> bool {
         self.0.wait().unwrap().success()
     }
 }
 
-fn program(arguments: &[&str]) -> Command {
+pub fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_proxyd"));
     command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -132,6 +132,7 @@ fn a_second_signal_stops_at_once_and_the_log_says_so_without_colours() {
     let mut client = Peer::connect(&Address::Unix(socket.clone()));
     client.send("GET /a\"%1b HTTP/1.1\r\nHost: t\r\n\r\n");
     eventually("it is in flight", || backend.connections() == 1);
+    program.signal(Signal::HUP);
     program.signal(Signal::TERM);
     std::thread::sleep(Duration::from_millis(200));
     assert!(program.0.try_wait().unwrap().is_none(), "it waits for the exchange");

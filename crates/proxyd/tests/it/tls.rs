@@ -10,6 +10,7 @@ use std::time::Duration;
 use httpd::{Address, Stop};
 use proxyd::config::Config;
 use proxyd::server::Server;
+use rustix::process::Signal;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::{TLS12, TLS13};
@@ -20,6 +21,7 @@ use rustls::{
 use tempfile::TempDir;
 
 use crate::common::{Backend, Peer, Stream, config, connect, counters, eventually, pattern};
+use crate::lifecycle::{Program, program};
 
 type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
@@ -34,17 +36,23 @@ struct Offer {
     backend: Backend,
     cert: PathBuf,
     key: PathBuf,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Offer {
     fn new() -> Offer {
         let folder = tempfile::tempdir().unwrap();
         let [cert, key] = ["cert", "key"].map(|name| folder.path().join(name));
+        let offer = Offer { backend: Backend::standard(), cert, key, folder };
+        offer.renew();
+        offer
+    }
+
+    /// Another certificate in the same files.
+    fn renew(&self) {
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        std::fs::write(&cert, made.cert.pem()).unwrap();
-        std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-        Offer { backend: Backend::standard(), cert, key, _folder: folder }
+        std::fs::write(&self.cert, made.cert.pem()).unwrap();
+        std::fs::write(&self.key, made.signing_key.serialize_pem()).unwrap();
     }
 
     fn server(&self, ktls: bool, change: impl FnOnce(&mut Config)) -> (Server, SocketAddr) {
@@ -193,6 +201,51 @@ fn a_handshake_that_stops_ends_or_is_none_is_let_go() {
         // The only worker has not lost itself over it.
         assert_eq!(offer.connect(at).get("/length/5").body, pattern(5));
     }
+}
+
+#[test]
+fn hup_brings_the_new_certificate_and_a_broken_one_leaves_the_old() {
+    let offer = Offer::new();
+    let [file, log] = ["proxyd.toml", "log"].map(|name| offer.folder.path().join(name));
+    let (backend, [cert, key]) = (&offer.backend.address, [&offer.cert, &offer.key]);
+    let settings = format!(
+        "tls-listen = [\"tcp:127.0.0.1:0\"]\nbackend = \"{backend}\"\ncertificate = {cert:?}\n\
+         key = {key:?}\npath = [\"/length/\"]\n"
+    );
+    std::fs::write(&file, settings).unwrap();
+    let mut command = program(&["--config", file.to_str().unwrap()]);
+    command.stderr(std::fs::File::create(&log).unwrap());
+    let mut program = Program(command.spawn().unwrap());
+    let said = |words: &str| {
+        let text = || std::fs::read_to_string(&log).unwrap();
+        eventually(words, || text().lines().any(|line| line.contains(words)));
+        text()
+    };
+    let text = said("listening address=tcp:");
+    let at = text.trim_end().rsplit_once("tcp:").unwrap().1.parse().unwrap();
+    let mut before = offer.connect(at);
+    assert_eq!(before.get("/length/5").body, pattern(5));
+    let old = offer.roots();
+    offer.renew();
+    program.signal(Signal::HUP);
+    said("certificate and key are read again");
+    assert_eq!(offer.connect(at).get("/length/5").body, pattern(5));
+    assert!(over(TcpStream::connect(at).unwrap(), old, ALL_VERSIONS).is_err());
+    let served = offer.roots();
+    let connect = || over(TcpStream::connect(at).unwrap(), served.clone(), ALL_VERSIONS);
+    let other = std::fs::read(&offer.key).unwrap();
+    offer.renew();
+    std::fs::write(&offer.key, other).unwrap();
+    for why in ["key: keys may not be consistent", "cert: no certificate can be read"] {
+        program.signal(Signal::HUP);
+        said(why);
+        assert_eq!(Peer::new(connect().unwrap()).get("/length/5").body, pattern(5), "{why}");
+        std::fs::write(&offer.cert, "no certificate").unwrap();
+    }
+    assert_eq!(before.get("/length/5").body, pattern(5), "connections go on");
+    assert_eq!(before.get("/status/200").status, 403);
+    program.signal(Signal::TERM);
+    assert!(program.ends_well());
 }
 
 #[test]

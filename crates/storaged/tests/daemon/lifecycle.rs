@@ -55,6 +55,8 @@ fn what_is_in_flight_is_finished_and_nothing_begins() {
     // The daemon has to have read the upload too: its connection alone would be one that nothing
     // has begun on.
     while daemon.stat()["received_body_bytes_total"] != content.len() as u64 + 2 {}
+    daemon.signal(Signal::HUP);
+    assert_eq!(idle.get("/none").status, 404, "it goes on");
     daemon.signal(Signal::TERM);
     idle.assert_ended();
     // The other worker may be a moment later to stop listening.
