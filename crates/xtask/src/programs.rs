@@ -56,24 +56,19 @@ pub fn build() -> Result<Vec<Program>, Error> {
 /// Builds `ntcopy`, and the library of `ntcopy run` beside it, and gives its path.
 pub fn ntcopy() -> Result<PathBuf, Error> {
     let mut cargo = cargo();
-    cargo.args([
-        "build",
-        "--locked",
-        "-p",
-        "ntcopy-cli",
-        "-p",
-        "ntcopy-preload",
-        "--message-format=json-render-diagnostics",
-    ]);
+    // All of the workspace: with the features that the tests' build has, so that nothing is
+    // compiled twice.
+    cargo.args(["build", "--workspace", "--locked", "--message-format=json-render-diagnostics"]);
     let output = cargo.stderr(Stdio::inherit()).output().doing("starting cargo")?;
     if !output.status.success() {
         return Err(Error::Build);
     }
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let messages = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut paths = messages.filter_map(|said| said["executable"].as_str().map(PathBuf::from));
+    let mut of_it = messages.filter(|said| said["target"]["name"] == "ntcopy");
+    let program = of_it.find_map(|said| said["executable"].as_str().map(PathBuf::from));
     let made = || Error::Failed("cargo made no program".to_owned());
-    let program = paths.next_back().ok_or_else(made)?;
+    let program = program.ok_or_else(made)?;
     let folder = program.parent().ok_or_else(made)?;
     let mut link = Command::new(root().join("crates/ntcopy-preload/link.sh"));
     link.arg(folder.join("libntcopy_preload.a")).arg(folder);
