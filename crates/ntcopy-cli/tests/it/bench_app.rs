@@ -264,5 +264,5 @@ fn hinted_modes_alone_are_counted(app: &str) {
     let nontemporal = |sample: &Sample| sample.counters.get("nontemporal_bytes").copied();
     assert!(of(&record, "nt").any(|sample| nontemporal(sample) > Some(0)), "{app}");
     let text = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
-    assert!(text.contains("multigets of 100 keys, values of 1 KiB and 1 MiB"), "{text}");
+    assert!(text.contains("multigets of 100 keys, values of 1 KiB and 300 KiB"), "{text}");
 }
