@@ -26,7 +26,7 @@ pub struct Options {
     /// Mode bits of unix sockets, in octal [default: what the umask leaves]
     #[arg(long, value_name = "BITS", value_parser = mode_bits)]
     pub socket_mode: Option<u32>,
-    /// Threads that serve connections [default: one a CPU]
+    /// Threads that serve connections [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: Option<u16>,
     /// Connections at one time: beyond, the longest idle makes room; if none is, a client gets 503
@@ -56,7 +56,7 @@ pub struct Options {
     /// Connections of one address, or of one /64; 0 stands for no limit.
     #[arg(skip)]
     pub per_client: usize,
-    /// Threads for `spawn_blocking`, a worker.
+    /// Threads for `spawn_blocking`, per worker.
     #[arg(skip)]
     pub blocking_threads: usize,
 }

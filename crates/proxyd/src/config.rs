@@ -60,7 +60,7 @@ pub struct Config {
     /// Connections of one address, or of one /64; 0: no limit
     #[arg(long, value_name = "N", default_value = "1024")]
     pub connections_per_client: usize,
-    /// Connections to the backend, a worker: beyond, exchanges wait
+    /// Connections to the backend per worker: beyond, exchanges wait
     #[arg(long, value_name = "N", default_value = "1024", value_parser = clap::value_parser!(u16).range(1..))]
     pub backend_connections: u16,
     /// Of these, connections that are kept idle
@@ -75,7 +75,7 @@ pub struct Config {
     /// Between two requests of a connection to the backend
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub backend_idle_timeout: Duration,
-    /// Pipes, a worker: beyond, bodies are copied
+    /// Pipes per worker: beyond, bodies are copied
     #[arg(long, value_name = "N", default_value = "1024")]
     pub pipes: usize,
     /// What a pipe holds

@@ -305,7 +305,6 @@ impl Exchange<'_> {
     /// Waits for a head of the answer, and says how long it is.
     fn poll_head(&mut self, cx: &mut Context<'_>, up: &mut Upstream) -> Poll<Result<usize, Fault>> {
         let limits = &self.worker.shared.http;
-        let splice = !self.worker.shared.config.no_splice && self.client.can_splice_to();
         loop {
             match up.input.find_head(limits) {
                 Ok(Some(end)) => return Poll::Ready(Ok(end)),
@@ -320,7 +319,7 @@ impl Exchange<'_> {
                     Ok(_) => return Poll::Pending,
                 }
             }
-            let first = splice && up.input.is_empty();
+            let first = self.may_splice_answer() && up.input.is_empty();
             let most = if first { HEAD_READ_BYTES } else { limits.head_bytes };
             match ready!(pin!(up.input.fill(&mut up.conn, most)).poll(cx)) {
                 Ok(0) => return Poll::Ready(Err(self.no_answer(None))),
@@ -361,9 +360,9 @@ impl Exchange<'_> {
         self.keep_backend = response.keep_alive;
         self.status = Some(response.status);
         let framed = response.framing == Framing::Chunked && minor > 0;
-        let splice = !self.worker.shared.config.no_splice && self.client.can_splice_to();
         write_response(response, minor, self.keep_client, self.response.out.end());
-        self.response.start(response.framing, framed, splice, 0);
+        let may_splice = self.may_splice_answer();
+        self.response.start(response.framing, framed, may_splice, 0);
     }
 
     /// Whether whoever is waited for has taken too long; ready where another look is worth it.
@@ -381,6 +380,10 @@ impl Exchange<'_> {
         self.pace.again();
         self.client.socket_mut().try_writing();
         Poll::Ready(Ok(Pump::Again))
+    }
+
+    fn may_splice_answer(&self) -> bool {
+        !self.worker.shared.config.no_splice && self.client.can_splice_to()
     }
 
     /// Bytes of the answer that the client's socket took.
