@@ -82,22 +82,22 @@ static void nontemporal_in_flight(struct kunit *test)
 			c->normal ? SZ_128M / NT_PIECE : 0);
 }
 
-/* Within three times the limit. */
+/* Within five times the limit. */
 static void nontemporal_follows(struct kunit *test)
 {
 	struct nontemporal_cpu *s = nontemporal_state(test);
 
 	nontemporal_copies(s, SZ_64M, SZ_256K, false);
-	nontemporal_copies(s, 3 * NT_CACHE, SZ_64M, false);
+	nontemporal_copies(s, 5 * NT_CACHE, SZ_64M, false);
 	KUNIT_EXPECT_EQ(test, nontemporal_copies(s, SZ_16M, SZ_64M, false), 0);
-	nontemporal_copies(s, 3 * NT_CACHE, SZ_256K, false);
+	nontemporal_copies(s, 5 * NT_CACHE, SZ_256K, false);
 	KUNIT_EXPECT_EQ(test, nontemporal_copies(s, SZ_16M, SZ_256K, false), SZ_16M / NT_PIECE);
 }
 
-/* Between half the limit and the limit, copies stay what they are. */
+/* Between 7/8 of the limit and the limit, copies stay what they are. */
 static void nontemporal_stays(struct kunit *test)
 {
-	static const size_t flights[] = { SZ_512K + SZ_128K, SZ_1M - SZ_64K };
+	static const size_t flights[] = { SZ_1M - 3 * NT_PIECE, SZ_1M - NT_PIECE };
 	struct nontemporal_cpu *s = nontemporal_state(test);
 	unsigned int i, normal = 0;
 
@@ -110,6 +110,25 @@ static void nontemporal_stays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, normal, 0);
 	nontemporal_copies(s, SZ_16M, SZ_256K, false);
 	KUNIT_EXPECT_EQ(test, nontemporal_copies(s, SZ_1M, SZ_256K, false), SZ_1M / NT_PIECE);
+}
+
+/* Flights that vary about the limit do not move copies to and fro. */
+static void nontemporal_varies(struct kunit *test)
+{
+	struct nontemporal_cpu *s = nontemporal_state(test);
+	unsigned int i, changes = 0;
+	struct rnd_state rnd;
+	u64 bypass;
+
+	prandom_seed_state(&rnd, 1);
+	for (i = 0; i < 1024; i++) {
+		size_t flight = SZ_1M - SZ_256K + prandom_u32_state(&rnd) % 16 * NT_PIECE;
+
+		bypass = s->bypass;
+		nontemporal_copies(s, flight, flight, false);
+		changes += bypass != s->bypass;
+	}
+	KUNIT_EXPECT_LE(test, changes, 1024 / 20);
 }
 
 /* Pages and pieces from all over a set: its size counts. */
@@ -166,6 +185,26 @@ static void nontemporal_senders(struct kunit *test)
 	}
 }
 
+/* A sender drains half of the limit at a time, 0 to 16 times after each MiB of a bulk one. */
+static void nontemporal_half(struct kunit *test)
+{
+	struct nontemporal_cpu *s = nontemporal_state(test);
+	unsigned int i, sends, normal = 0, all = 0;
+	size_t done, bulk = 0;
+	struct rnd_state rnd;
+
+	prandom_seed_state(&rnd, 1);
+	for (i = 0; i < 1024; i++) {
+		for (done = 0; done < SZ_1M; done += NT_PIECE, bulk += NT_PIECE)
+			nontemporal_copy(s, NT_TO + SZ_1G + bulk % SZ_64M, NT_PIECE, NT_BULK);
+		for (sends = prandom_u32_state(&rnd) % 17; sends; sends--) {
+			for (done = 0; done <= NT_CACHE / 2; done += NT_PIECE, all++)
+				normal += nontemporal_copy(s, NT_TO + done, NT_PIECE, NT_SMALL);
+		}
+	}
+	KUNIT_EXPECT_GE(test, normal, all / 100 * 98);
+}
+
 /* However many sockets share the bits of the hash: what is in flight counts. */
 static void nontemporal_sockets(struct kunit *test)
 {
@@ -189,8 +228,10 @@ static struct kunit_case nontemporal_test_cases[] = {
 	KUNIT_CASE_PARAM(nontemporal_in_flight, nontemporal_gen_params),
 	KUNIT_CASE(nontemporal_follows),
 	KUNIT_CASE(nontemporal_stays),
+	KUNIT_CASE(nontemporal_varies),
 	KUNIT_CASE(nontemporal_pieces),
 	KUNIT_CASE(nontemporal_senders),
+	KUNIT_CASE(nontemporal_half),
 	KUNIT_CASE(nontemporal_sockets),
 	{}
 };

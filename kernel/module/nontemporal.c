@@ -14,7 +14,7 @@
 #include <linux/percpu.h>
 #include <linux/sizes.h>
 
-#define PROBES		32
+#define PROBES		8
 #define SCORE		12	/* hits less misses that change a sender's copies */
 
 struct nontemporal_cpu {
@@ -41,8 +41,9 @@ static void look_on(struct nontemporal_cpu *s, unsigned long to, size_t bytes, u
 	s->clock += bytes;
 	due = page - to < bytes && s->clock - s->placed >= s->limit / PROBES;
 	for (i = 0; i < PROBES; i++) {
-		/* Half ends a bypass: pages that were copied to the other way are slow. */
-		late = s->clock - s->filled[i] > s->limit >> (s->bypass >> s->sender[i] & 1);
+		/* 7/8 ends a bypass: pages that were copied to the other way are slow. */
+		late = s->clock - s->filled[i] >
+		       s->limit / 8 * (8 - (s->bypass >> s->sender[i] & 1));
 		if (s->page[i] && (late || s->page[i] - to < bytes)) {
 			s->page[i] = 0;
 			score = &s->score[s->sender[i]];

@@ -259,8 +259,8 @@ pub struct Sysctls {
     /// `net.core.ntcopy`, one of `uapi::SYSCTL_*`.
     pub ntcopy: Option<u8>,
     /// `net.core.ntcopy_cache_bytes`: a sender's bytes are copied normally while the pages that it
-    /// fills are filled again within so many copied bytes, and after more once it is within half; 0:
-    /// a third of the CPU's part of its level-2 cache.
+    /// fills are filled again within so many copied bytes; 0: a third of the CPU's part of its
+    /// level-2 cache.
     pub cache_bytes: Option<u64>,
 }
 
