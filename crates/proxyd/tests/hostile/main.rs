@@ -8,7 +8,6 @@
 //! the same: with `HOSTILE_PROXY` and `HOSTILE_BACKEND` another proxy is asked, and its verdicts
 //! are printed.
 
-#[path = "../../../httpd/tests/hostile/mod.rs"]
 mod cases;
 mod plain;
 

@@ -3,14 +3,15 @@
 use std::io::Read;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use httpd::{Address, Stop};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::common::{Backend, Peer, connect, eventually, pattern, proxy};
+use crate::peer::process::Process;
 
 #[test]
 fn answers_at_a_stop_say_that_the_connection_ends_and_have_only_so_much_time() {
@@ -56,30 +57,10 @@ fn metrics_are_served() {
     assert_eq!(Peer::connect(metrics).get("/").status, 404);
 }
 
-/// The program, killed if the test fails.
-pub struct Program(pub Child);
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Program {
-    fn start(mut command: Command, socket: &PathBuf) -> Program {
-        let program = Program(command.spawn().unwrap());
-        eventually("it listens", || UnixStream::connect(socket).is_ok());
-        program
-    }
-
-    pub fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.0), signal).unwrap();
-    }
-
-    pub fn ends_well(&mut self) -> bool {
-        self.0.wait().unwrap().success()
-    }
+fn start(mut command: Command, socket: &PathBuf) -> Process {
+    let program = Process(command.spawn().unwrap());
+    eventually("it listens", || UnixStream::connect(socket).is_ok());
+    program
 }
 
 pub fn program(arguments: &[&str]) -> Command {
@@ -103,7 +84,7 @@ fn before(backend: &Backend) -> (TempDir, PathBuf, Command) {
 fn a_graceful_stop_answers_what_had_come_before_it() {
     let backend = Backend::standard();
     let (_folder, socket, command) = before(&backend);
-    let mut program = Program::start(command, &socket);
+    let mut program = start(command, &socket);
     let connect = || Peer::connect(&Address::Unix(socket.clone()));
     let mut kept = connect();
     kept.get("/length/1");
@@ -120,7 +101,7 @@ fn a_graceful_stop_answers_what_had_come_before_it() {
         let answer = client.answer().unwrap_or_else(|| panic!("{at} is dropped"));
         assert_eq!((answer.status, answer.body), (200, pattern(2)), "{at}");
     }
-    assert!(program.ends_well());
+    assert!(program.wait().success());
 }
 
 #[test]
@@ -128,7 +109,7 @@ fn a_second_signal_stops_at_once_and_the_log_says_so_without_colours() {
     let backend = Backend::new(|peer, _| drop(peer.rest()));
     let (_folder, socket, mut command) = before(&backend);
     command.env("TERM", "xterm").args(["--log-level", "debug"]);
-    let mut program = Program::start(command, &socket);
+    let mut program = start(command, &socket);
     let mut client = Peer::connect(&Address::Unix(socket.clone()));
     client.send("GET /a\"%1b HTTP/1.1\r\nHost: t\r\n\r\n");
     eventually("it is in flight", || backend.connections() == 1);
@@ -137,7 +118,7 @@ fn a_second_signal_stops_at_once_and_the_log_says_so_without_colours() {
     std::thread::sleep(Duration::from_millis(200));
     assert!(program.0.try_wait().unwrap().is_none(), "it waits for the exchange");
     program.signal(Signal::TERM);
-    assert!(program.ends_well());
+    assert!(program.wait().success());
     let mut log = String::new();
     program.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
     assert!(log.contains("a second signal") && !log.contains('\x1b'), "{log}");

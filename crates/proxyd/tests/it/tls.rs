@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +22,14 @@ use rustls::{
 use tempfile::TempDir;
 
 use crate::common::{Backend, Peer, Stream, config, connect, counters, eventually, pattern};
-use crate::lifecycle::{Program, program};
+use crate::lifecycle::program;
+use crate::peer::process::Process;
 
 type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
 impl Stream for TlsStream {
-    fn half_close(&self) {
-        self.sock.shutdown(std::net::Shutdown::Write).unwrap();
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.sock.as_fd()
     }
 }
 
@@ -215,7 +217,7 @@ fn hup_brings_the_new_certificate_and_a_broken_one_leaves_the_old() {
     std::fs::write(&file, settings).unwrap();
     let mut command = program(&["--config", file.to_str().unwrap()]);
     command.stderr(std::fs::File::create(&log).unwrap());
-    let mut program = Program(command.spawn().unwrap());
+    let mut program = Process(command.spawn().unwrap());
     let said = |words: &str| {
         let text = || std::fs::read_to_string(&log).unwrap();
         eventually(words, || text().lines().any(|line| line.contains(words)));
@@ -245,7 +247,7 @@ fn hup_brings_the_new_certificate_and_a_broken_one_leaves_the_old() {
     assert_eq!(before.get("/length/5").body, pattern(5), "connections go on");
     assert_eq!(before.get("/status/200").status, 403);
     program.signal(Signal::TERM);
-    assert!(program.ends_well());
+    assert!(program.wait().success());
 }
 
 #[test]

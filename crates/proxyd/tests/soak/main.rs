@@ -3,16 +3,18 @@
 //! killed and comes back all the time.
 //!
 //! Every 16 bytes of an object say which version of which object they are, and where in it; who
-//! writes knows what was acknowledged (`model.rs`). A byte of another client's answer, an
-//! acknowledged object that is lost, and a torn one are therefore noticed. Where nothing is killed
-//! no client may fail. At rest both daemons may hold no more descriptors and memory than before,
-//! and proxyd's metrics must agree.
+//! writes knows what was acknowledged, and what was there before (`model.rs`). A byte of another
+//! client's answer, an acknowledged object that is lost, a torn one, and a change that was made twice
+//! are therefore noticed. Where nothing is killed no client may fail. At rest both daemons may hold no
+//! more descriptors and memory than before, and proxyd's metrics must agree.
 //!
 //! `make soak` runs ten minutes; `SOAK_SECONDS` and `SOAK_SEED` set how long, and from which seed.
 
 mod clients;
 mod daemons;
 mod model;
+#[path = "../../../httpd/tests/peer/mod.rs"]
+mod peer;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,18 +22,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clients::Shared;
-use daemons::{Daemons, Usage};
-use model::{Model, Random};
+use daemons::Daemons;
+use fastrand::Rng;
+use model::{Model, WRITERS};
 
 /// One cycle of storms, at most.
 const CYCLE: Duration = Duration::from_secs(60);
 /// Clients that read and misbehave; each key has a writer of its own.
-const CLIENTS: u64 = 16;
+const CLIENTS: usize = 16;
 /// Everything that a daemon lets go of by itself, it has let go of by then.
 const REST: Duration = Duration::from_secs(30);
 /// What the anonymous memory of a daemon at rest may grow by: fragments of what was freed. A leak
 /// rises with every exchange, of which ten minutes have some 350,000.
 const GROWTH_BYTES_MAX: u64 = 8 << 20;
+/// What proxyd and storaged may have more in descriptors: storaged keeps pipes and objects.
+const SPARE_DESCRIPTORS: [usize; 2] = [0, 150];
 
 fn number(name: &str, default: u64) -> u64 {
     let value = std::env::var(name).ok();
@@ -39,7 +44,7 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 struct Soak {
-    random: Random,
+    random: Rng,
     model: Arc<Model>,
     daemons: Daemons,
     done: Arc<AtomicU64>,
@@ -50,7 +55,7 @@ impl Soak {
     /// Clients for this long. Where nothing is killed, whoever behaves is served.
     fn storm(&mut self, time: Duration, calm: bool) {
         let over = Arc::new(AtomicBool::new(false));
-        let clients: Vec<_> = (0..model::KEYS + CLIENTS)
+        let clients: Vec<_> = (0..WRITERS + CLIENTS)
             .map(|number| {
                 let shared = Shared {
                     model: Arc::clone(&self.model),
@@ -59,43 +64,48 @@ impl Soak {
                     done: Arc::clone(&self.done),
                     calm,
                 };
-                let random = Random::new(self.random.next());
+                let random = self.random.fork();
                 thread::spawn(move || clients::run(&shared, number, random))
             })
             .collect();
         let end = Instant::now() + time;
         while Instant::now() < end && clients.iter().all(|client| !client.is_finished()) {
-            thread::sleep(Duration::from_millis(50 + self.random.below(400)));
-            if !calm && self.random.below(3) == 0 {
-                self.daemons.kill_storaged(Duration::from_millis(self.random.below(250)));
-                self.model.killed();
+            thread::sleep(Duration::from_millis(self.random.u64(50..450)));
+            if !calm && self.random.u8(..3) == 0 {
+                self.daemons.kill_storaged(Duration::from_millis(self.random.u64(..250)));
                 self.kills += 1;
             }
         }
         over.store(true, Ordering::SeqCst);
-        let wrong: Vec<_> =
-            clients.into_iter().filter_map(|client| client.join().unwrap().err()).collect();
+        let ended = |client: thread::JoinHandle<_>| {
+            client.join().unwrap_or_else(|_| Err("a client panicked, see above".to_owned())).err()
+        };
+        let wrong: Vec<String> = clients.into_iter().filter_map(ended).collect();
         assert!(wrong.is_empty(), "{}\n{}", wrong.join("\n"), self.daemons.logs());
     }
 
     /// What both hold, once they hold no more than `before`, at rest.
-    fn rest(&self, before: Option<&[Usage; 2]>) -> [Usage; 2] {
+    fn rest(&self, before: Option<[(usize, u64); 2]>) -> [(usize, u64); 2] {
         let until = Instant::now() + REST;
         loop {
-            let now = self.daemons.usage();
-            let more = before.map(|before| [0, 1].map(|at| before[at].excess(&now[at])));
-            let more = more.map_or(String::new(), |more| more.concat());
-            let open = self.daemons.metric("proxyd_connections");
-            if more.is_empty() && open <= 1 {
+            let now = self.daemons.held();
+            let is_less = |at: usize| {
+                before.is_none_or(|before| {
+                    now[at].0 <= before[at].0 + SPARE_DESCRIPTORS[at]
+                        && now[at].1 <= before[at].1 + GROWTH_BYTES_MAX
+                })
+            };
+            let open = self.daemons.metric("connections");
+            if is_less(0) && is_less(1) && open <= 1 {
                 return now;
             }
-            assert!(Instant::now() < until, "at rest: {open} connections; {more}");
+            assert!(Instant::now() < until, "at rest: {open} connections; {before:?}, now {now:?}");
             thread::sleep(Duration::from_millis(100));
         }
     }
 
     fn check_metrics(&self) {
-        let metric = |name: &str| self.daemons.metric(&format!("proxyd_{name}"));
+        let metric = |name| self.daemons.metric(name);
         let bytes = metric("request_body_bytes_total") + metric("response_body_bytes_total");
         assert_eq!(metric("spliced_bytes_total") + metric("copied_bytes_total"), bytes);
         assert!(metric("requests_total") >= self.done.load(Ordering::SeqCst));
@@ -106,9 +116,9 @@ impl Soak {
 fn soak(seconds: u64, seed: u64) {
     let (seconds, seed) = (number("SOAK_SECONDS", seconds), number("SOAK_SEED", seed));
     eprintln!("soak of the daemons: seed {seed}, {seconds} s");
-    let mut random = Random::new(seed);
+    let mut random = Rng::with_seed(seed);
     let daemons = Daemons::start(&mut random);
-    let (model, done) = (Arc::new(Model::default()), Arc::default());
+    let (model, done) = (Arc::new(Model::new()), Arc::default());
     let mut soak = Soak { random, model, daemons, done, kills: 0 };
     let end = Instant::now() + Duration::from_secs(seconds);
     let mut first = None;
@@ -116,8 +126,11 @@ fn soak(seconds: u64, seed: u64) {
         let left = end.saturating_duration_since(Instant::now()).min(CYCLE);
         soak.storm(left.mul_f64(0.6), false);
         soak.storm(left.mul_f64(0.3), true);
-        let held = soak.rest(first.as_ref());
-        eprintln!("soak: at rest: proxyd {}; storaged {}", held[0], held[1]);
+        let held = soak.rest(first);
+        eprintln!(
+            "soak: at rest, descriptors and bytes: proxyd {:?}, storaged {:?}",
+            held[0], held[1]
+        );
         soak.check_metrics();
         first.get_or_insert(held);
     }

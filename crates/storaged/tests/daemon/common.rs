@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use httpd::Address;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
+use crate::peer::process::Process;
 pub use crate::peer::{PATIENCE, Peer, samples};
 
 pub fn program() -> Command {
@@ -34,9 +35,8 @@ pub fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
-/// A running daemon. Dropped, it is killed.
 pub struct Daemon {
-    child: Child,
+    pub process: Process,
     pub dir: PathBuf,
     pub unix: PathBuf,
     tcp: Option<Address>,
@@ -69,7 +69,8 @@ impl Daemon {
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let (dir, metrics) = (dir.to_owned(), Address::Unix(unix.clone()));
-        let mut daemon = Daemon { child, dir, unix, tcp: None, metrics, log };
+        let process = Process(child);
+        let mut daemon = Daemon { process, dir, unix, tcp: None, metrics, log };
         let tcp = args.iter().any(|arg| arg.starts_with("tcp:"));
         for _ in 0..2 + usize::from(tcp) {
             let Some(Ok(line)) = lines.next() else {
@@ -85,21 +86,9 @@ impl Daemon {
         daemon
     }
 
-    /// Memory that it has now.
-    pub fn resident_bytes(&self) -> u64 {
-        let text = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = text.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
-    }
-
-    /// Descriptors that it has open.
-    pub fn descriptors(&self) -> usize {
-        fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
-    }
-
     /// Ticks of a CPU that it has used, a hundredth of a second each.
     pub fn cpu_ticks(&self) -> u64 {
-        let text = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.process.0.id())).unwrap();
         let fields = text.rsplit(')').next().unwrap().split_whitespace().skip(11);
         fields.take(2).map(|field| field.parse::<u64>().unwrap()).sum()
     }
@@ -120,24 +109,12 @@ impl Daemon {
         self.dir.join("data")
     }
 
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     pub fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        self.process.signal(signal);
     }
 
-    /// The daemon's own end.
     pub fn wait(&mut self) -> ExitStatus {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            assert!(Instant::now() < until, "the daemon did not end: {}", self.log());
-            thread::sleep(Duration::from_millis(2));
-        }
+        self.process.wait()
     }
 
     /// Ends it as a service manager would.
@@ -148,8 +125,7 @@ impl Daemon {
 
     /// Ends it as a crash would.
     pub fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.wait();
+        self.process.kill();
     }
 
     /// What it counted.
@@ -175,13 +151,6 @@ impl Daemon {
     pub fn list(&self) -> Vec<serde_json::Value> {
         let list: serde_json::Value = serde_json::from_slice(&self.client().get("/").body).unwrap();
         list["objects"].as_array().unwrap().clone()
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -102,7 +102,7 @@ fn too_few_descriptors() {
     // the machine is makes neither more.
     let before = daemon.cpu_ticks();
     std::thread::sleep(Duration::from_secs(1));
-    let (ticks, open) = (daemon.cpu_ticks() - before, daemon.descriptors());
+    let (ticks, open) = (daemon.cpu_ticks() - before, daemon.process.descriptors());
     println!("out of descriptors, {open} open: {ticks} % of a CPU");
     assert!(ticks < 20, "{ticks} ticks of a hundred");
     assert!(daemon.log().matches("out of descriptors").count() < 40, "it spins");
@@ -128,7 +128,7 @@ fn clients_that_pipeline_and_never_read_hold_little() {
     let daemon = Daemon::start(dir.path(), &[]);
     assert_eq!(daemon.client().put("/o", &bytes(1, 64 << 10)).status, 201);
     daemon.client().get("/o");
-    let before = daemon.resident_bytes();
+    let before = daemon.process.resident_bytes();
     let request = b"GET /o HTTP/1.1\r\nHost: t\r\n\r\n".repeat(8000);
     let clients: Vec<_> = (0..200)
         .map(|_| {
@@ -140,7 +140,7 @@ fn clients_that_pipeline_and_never_read_hold_little() {
         })
         .collect();
     std::thread::sleep(Duration::from_millis(500));
-    let each = daemon.resident_bytes().saturating_sub(before) / clients.len() as u64;
+    let each = daemon.process.resident_bytes().saturating_sub(before) / clients.len() as u64;
     println!("each client that pipelines and does not read: {each} bytes");
     assert!(each < 64 << 10, "{each}");
 }

@@ -111,11 +111,15 @@ fn clients_that_vanish_cost_nothing_that_stays() {
             daemon.wait_for_stat(|stat| stat["connections"] == 1);
         };
         vanish(30);
-        let before = daemon.descriptors();
+        let before = daemon.process.descriptors();
         vanish(480);
         // Empty pipes are kept, up to a number that all of these pass; nothing else is.
         let most = before + 2 * KEPT_PIPES;
-        assert!(daemon.descriptors() <= most, "{mode}: {before} {}", daemon.descriptors());
+        assert!(
+            daemon.process.descriptors() <= most,
+            "{mode}: {before} {}",
+            daemon.process.descriptors()
+        );
         assert_eq!(daemon.blobs(), 1);
         assert!(daemon.client().get("/o").body == content, "{mode}");
     }
