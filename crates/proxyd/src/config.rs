@@ -10,6 +10,7 @@ use httpd::{Options, Place};
 use rustls::ServerConfig;
 
 use crate::mode::Mode;
+use crate::paths::prefix;
 use crate::tls::{TlsError, server_config};
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
@@ -52,7 +53,7 @@ pub struct Config {
     #[arg(long, value_name = "NAME", default_values = METHODS)]
     pub method: Vec<String>,
     /// Paths that are passed on, with all below them; may be repeated [default: all]
-    #[arg(long, value_name = "PREFIX")]
+    #[arg(long, value_name = "PREFIX", value_parser = prefix)]
     pub path: Vec<String>,
     /// Largest body of a request [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -114,6 +115,7 @@ mod tests {
         for (words, named) in [
             ("proxyd --listen /l", "--backend"),
             ("proxyd --backend /b", "--listen"),
+            ("proxyd --backend /b --listen /l --path pub", "/pub"),
             ("proxyd --backend /b --tls-listen /l --certificate c", "--key"),
         ] {
             let error = parse(words).unwrap_err().to_string();

@@ -8,10 +8,6 @@ const ENCODED_MAX: usize = 3;
 
 /// Whether a path, without its query, has one of these prefixes however often a backend decodes it,
 /// and no reading of it leaves that prefix. No prefixes stand for all paths.
-///
-/// # Errors
-///
-/// It is not passed on: the status and the reason.
 pub fn admit(prefixes: &[String], path: &str) -> Result<(), Refusal> {
     if prefixes.is_empty() || path == "*" {
         return Ok(());
@@ -28,6 +24,18 @@ pub fn admit(prefixes: &[String], path: &str) -> Result<(), Refusal> {
         form = decoded;
     }
     Err(Refusal { status: 400, reason: "a path that is encoded several times over" })
+}
+
+/// What `--path` says. Another spelling would have no path below it that is [admitted](admit).
+pub fn prefix(text: &str) -> Result<String, String> {
+    let spelled = text.bytes().all(|byte| byte.is_ascii_graphic() && !b"%?#".contains(&byte));
+    let prefix = [text.to_owned()];
+    if spelled && text.starts_with('/') && admit(&prefix, text).is_ok() {
+        return Ok(text.to_owned());
+    }
+    Err("write it as it comes in requests, with a slash in front, as /pub; without percent signs, \
+         .., ? and #"
+        .to_owned())
 }
 
 /// A prefix is of whole segments.
@@ -94,5 +102,15 @@ mod tests {
             assert_eq!(status("/pub", path), 200, "{path}");
         }
         assert_eq!((status("/pub/", "/pub/a"), status("/pub/", "/pub")), (200, 403));
+    }
+
+    #[test]
+    fn a_prefix_that_would_admit_nothing_is_a_mistake() {
+        for good in ["/", "/pub", "/pub/", "/a.b/c"] {
+            assert_eq!(prefix(good).as_deref(), Ok(good));
+        }
+        for bad in ["", "pub", "pub/", "*", "/a%20b", "/a b", "/ä", "/a/..", "/a?b", "/a#b"] {
+            assert!(prefix(bad).is_err(), "{bad:?}");
+        }
     }
 }
