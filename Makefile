@@ -91,7 +91,7 @@ holes: ## 100,000 gathered sends from memory in which pages are missing, plain a
 	@scripts/setup.sh build
 	@$(CARGO) xtask holes $(CASES)
 
-fuzz: ## proxyd's fuzz targets, each for SECONDS=120
+fuzz: ## random bytes through what proxyd reads, for SECONDS=120
 	@scripts/setup.sh build
 	@scripts/fuzz.sh $(or $(SECONDS),120)
 

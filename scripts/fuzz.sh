@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The fuzz targets of what proxyd reads from a network, each for SECONDS (120).
+# The fuzz target of what proxyd reads from a network, for SECONDS (120).
 # With AddressSanitizer, and cargo-fuzz needn't be installed. What is found stays below
 # the target folder, in fuzz/proxyd.
 #
@@ -26,7 +26,7 @@ cover="$cover -Cllvm-args=-sanitizer-coverage-pc-table"
 cover="$cover -Cllvm-args=-sanitizer-coverage-trace-compares"
 
 fuzz=crates/proxyd/fuzz
-echo "fuzz: building the targets of proxyd"
+echo "fuzz: building"
 RUSTFLAGS="$cover -Zsanitizer=address --cfg fuzzing -Cdebug-assertions" \
 	CARGO_TARGET_DIR="$target/proxyd" \
 	cargo build -q --locked --release --target "$host" --manifest-path "$fuzz/Cargo.toml"

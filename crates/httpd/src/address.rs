@@ -5,7 +5,6 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// A TCP address or a unix socket's path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
     /// `tcp:HOST:PORT`, or without `tcp:`.
@@ -61,7 +60,6 @@ impl FromStr for Address {
 pub struct Place(Vec<Address>);
 
 impl Place {
-    /// At least one.
     pub fn addresses(&self) -> &[Address] {
         &self.0
     }

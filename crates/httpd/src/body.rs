@@ -6,13 +6,11 @@ use crate::headers::Framing;
 /// How the end of a body is marked, and how far it has come.
 #[derive(Debug, Clone)]
 pub enum Body {
-    /// This number of bytes is left.
     Length(u64),
     Chunked(Chunks),
     UntilClose,
 }
 
-/// What the next bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// This number of them belongs to the body; 0 if more must come to tell.
@@ -48,7 +46,6 @@ impl Body {
         }
     }
 
-    /// Bytes of content were taken without being shown here.
     pub fn took(&mut self, bytes: u64) {
         match self {
             Body::Length(left) => *left -= bytes,
@@ -57,7 +54,6 @@ impl Body {
         }
     }
 
-    /// Says what the first bytes of `input` are.
     pub fn next(&mut self, input: &[u8]) -> Result<Step, ChunkError> {
         let all = input.len();
         match self {

@@ -27,12 +27,10 @@ pub struct Conn<S = Stream> {
     pub ticket: Ticket,
 }
 
-/// Why there is no head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// The client is gone, or was idle for too long, or the server ends.
     Closed,
-    /// The head did not come in time.
     TimedOut,
     Bad(Refusal),
 }

@@ -2,38 +2,22 @@
 
 use httparse::Header;
 
+use crate::refusal::{Refusal, refuse};
+
 /// How long a body is, or how its end is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// There is none.
     None,
-    /// This number of bytes.
     Length(u64),
-    /// In chunks.
     Chunked,
     /// Everything until the connection closes; responses only.
     UntilClose,
 }
 
-/// Header lines, in their order.
 #[derive(Debug)]
 pub struct Headers<'b>(pub Vec<Header<'b>>);
 
-/// There are several lines of a name of which there is one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Several;
-
-/// Why the lines about the body are refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BadFraming {
-    /// Both a length and a transfer coding, several of either, or a length that is no number.
-    Ambiguous(&'static str),
-    /// A transfer coding other than `chunked`.
-    UnknownCoding,
-}
-
 impl<'b> Headers<'b> {
-    /// The lines.
     pub fn iter(&self) -> impl Iterator<Item = (&'b str, &'b [u8])> + '_ {
         self.0.iter().map(|header| (header.name, header.value))
     }
@@ -43,15 +27,13 @@ impl<'b> Headers<'b> {
         self.iter().filter(move |(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, v)| v)
     }
 
-    /// The value of the only line of that name; `None` if there is none.
-    ///
-    /// # Errors
-    ///
-    /// There are several.
-    pub fn only(&self, name: &str) -> Result<Option<&'b [u8]>, Several> {
+    /// The value of the only line of that name; `None` if there is none. Several are refused.
+    pub fn only(&self, name: &str) -> Result<Option<&'b [u8]>, Refusal> {
         let mut values = self.all(name);
-        let first = values.next();
-        if values.next().is_some() { Err(Several) } else { Ok(first) }
+        match (values.next(), values.next()) {
+            (_, Some(_)) => Err(refuse(400, "two lines of a name of which there is one")),
+            (only, None) => Ok(only),
+        }
     }
 
     /// Whether a line of that name, a list of words, has the word.
@@ -75,36 +57,25 @@ impl<'b> Headers<'b> {
         ALWAYS.iter().any(|hop| hop.eq_ignore_ascii_case(name)) || self.has_word("connection", name)
     }
 
-    /// What is wrong with the lines that change what a message means, if anything: an option of
-    /// Connection that would keep one of them from its reader, or two lines where there is one
-    /// meaning.
-    pub fn misleading(&self) -> Option<&'static str> {
-        let mut options = self.all("connection").flat_map(words);
-        if options.any(is_for_all) {
-            return Some("Connection names a line that is for all recipients");
+    /// Refuses lines that change what a message means: an option of Connection that would keep one of
+    /// them from its reader, or two lines where there is one meaning.
+    pub fn check_meaning(&self) -> Result<(), Refusal> {
+        if self.all("connection").flat_map(words).any(is_for_all) {
+            return Err(refuse(400, "Connection names a line that is for all recipients"));
         }
-        let doubled = SINGLE.iter().any(|name| self.only(name).is_err());
-        doubled.then_some("two lines of a name of which there is one")
+        SINGLE.iter().try_for_each(|name| self.only(name).map(drop))
     }
 
     /// What the lines say about the body; [`Framing::None`] if they say nothing.
-    pub fn framing(&self, minor: u8) -> Result<Framing, BadFraming> {
-        let ambiguous = BadFraming::Ambiguous;
-        let coding = self
-            .only("transfer-encoding")
-            .map_err(|Several| ambiguous("several Transfer-Encoding lines"))?;
-        let length = self
-            .only("content-length")
-            .map_err(|Several| ambiguous("several Content-Length lines"))?;
-        match (coding, length) {
-            (Some(_), Some(_)) => Err(ambiguous("both Content-Length and Transfer-Encoding")),
-            (Some(_), None) if minor == 0 => Err(ambiguous("Transfer-Encoding in HTTP/1.0")),
+    pub fn framing(&self, minor: u8) -> Result<Framing, Refusal> {
+        match (self.only("transfer-encoding")?, self.only("content-length")?) {
+            (Some(_), Some(_)) => Err(refuse(400, "both Content-Length and Transfer-Encoding")),
+            (Some(_), None) if minor == 0 => Err(refuse(400, "Transfer-Encoding in HTTP/1.0")),
             (Some(coding), None) if coding.eq_ignore_ascii_case(b"chunked") => Ok(Framing::Chunked),
-            (Some(_), None) => Err(BadFraming::UnknownCoding),
-            (None, Some(length)) => match number(length) {
-                Some(length) => Ok(Framing::Length(length)),
-                None => Err(ambiguous("Content-Length is not a number")),
-            },
+            (Some(_), None) => Err(refuse(501, "a transfer coding besides chunked")),
+            (None, Some(length)) => number(length)
+                .map(Framing::Length)
+                .ok_or(refuse(400, "Content-Length is not a number")),
             (None, None) => Ok(Framing::None),
         }
     }
@@ -143,7 +114,6 @@ fn is_for_all(option: &[u8]) -> bool {
         || begins(b"if-")
 }
 
-/// The words of a comma-separated list.
 fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
@@ -160,7 +130,7 @@ fn number(value: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn framing(lines: &[(&'static str, &'static str)], minor: u8) -> Result<Framing, BadFraming> {
+    fn framing(lines: &[(&'static str, &'static str)], minor: u8) -> Result<Framing, Refusal> {
         let lines = lines.iter().map(|(name, value)| Header { name, value: value.as_bytes() });
         Headers(lines.collect()).framing(minor)
     }
@@ -171,17 +141,5 @@ mod tests {
         assert_eq!(framing(&[("content-LENGTH", "12")], 1), Ok(Framing::Length(12)));
         assert_eq!(framing(&[("Content-Length", "007")], 0), Ok(Framing::Length(7)));
         assert_eq!(framing(&[("transfer-encoding", "Chunked")], 1), Ok(Framing::Chunked));
-    }
-
-    #[test]
-    fn lines_that_connection_names_stay_here() {
-        let lines = [("Connection", "close, X-Secret"), ("connection", "other"), ("X-Open", "1")];
-        let lines = lines.iter().map(|(name, value)| Header { name, value: value.as_bytes() });
-        let headers = Headers(lines.collect());
-        for hop in ["Connection", "x-secret", "Other", "TE", "Upgrade", "Keep-Alive"] {
-            assert!(headers.is_hop_by_hop(hop), "{hop}");
-        }
-        assert!(!headers.is_hop_by_hop("X-Open"));
-        assert!(headers.has_word("connection", "CLOSE"));
     }
 }

@@ -44,7 +44,7 @@ pub use body::{Body, Step};
 pub use chunk::{ChunkError, Chunks, Event};
 pub use conn::{Conn, Ended};
 pub use head::{Input, Limits, Scanner};
-pub use headers::{BadFraming, Framing, Headers, Several};
+pub use headers::{Framing, Headers};
 pub use listen::{Door, ListenError};
 pub use options::Options;
 pub use pace::{Pace, TimedOut, unacknowledged};

@@ -19,7 +19,6 @@ use crate::address::Address;
 /// Connections that wait to be accepted; the kernel lowers it to `net.core.somaxconn`.
 pub(crate) const BACKLOG: i32 = 4096;
 
-/// Where to listen.
 #[derive(Debug, Clone)]
 pub struct Door {
     pub address: Address,
@@ -37,7 +36,6 @@ pub enum ListenError {
     System { address: Address, doing: &'static str, cause: Errno },
 }
 
-/// What listens on one address.
 #[derive(Debug)]
 pub(crate) struct Listening {
     /// With the port that was found.

@@ -3,7 +3,6 @@
 use std::fmt::{Display, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The content type of what [`Text`] makes.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 
 /// A number that rises, or one that goes up and down.
@@ -73,7 +72,6 @@ macro_rules! counters {
     };
 }
 
-/// The text, under construction.
 #[derive(Debug)]
 pub struct Text {
     prefix: &'static str,
@@ -86,7 +84,6 @@ impl Text {
         Text { prefix, text: String::new() }
     }
 
-    /// `kind` is `counter` or `gauge`.
     pub fn family(&mut self, kind: &str, name: &str, help: &str, value: impl Display) {
         let prefix = self.prefix;
         let _ = writeln!(

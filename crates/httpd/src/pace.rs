@@ -35,12 +35,10 @@ impl Pace {
         Pace { patience, until: Instant::now() + patience, moved: 0, taken: 0, spare: 0 }
     }
 
-    /// When its time is over.
     pub fn until(&self) -> Instant {
         self.until
     }
 
-    /// Its time begins anew.
     pub fn again(&mut self) {
         self.moved = 0;
         self.until = Instant::now() + self.patience;

@@ -9,10 +9,8 @@ use tracing::level_filters::LevelFilter;
 
 use crate::options::with_file;
 
-/// The exit code of wrong usage.
 pub const USAGE: u8 = 2;
 
-/// A program, by its name.
 #[derive(Debug, Clone, Copy)]
 pub struct Program(&'static str);
 
@@ -44,7 +42,6 @@ impl Program {
         })
     }
 
-    /// Prints all of this to standard output.
     fn print(self, text: impl Display) -> ExitCode {
         let mut out = io::stdout().lock();
         match write!(out, "{text}").and_then(|()| out.flush()) {

@@ -4,9 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{status}: {reason}")]
 pub struct Refusal {
-    /// The status that answers it.
     pub status: u16,
-    /// What is wrong with it.
     pub reason: &'static str,
 }
 

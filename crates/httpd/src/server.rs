@@ -26,7 +26,6 @@ use accept::{Listener, accept};
 /// How often at the least the ages of idle connections are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What a daemon does with connections.
 pub trait Service: Send + Sync + 'static {
     /// What the sessions of one worker share.
     type Worker: 'static;
@@ -65,12 +64,12 @@ pub enum StartError {
 pub struct Server {
     core: Arc<Core>,
     addresses: Vec<Address>,
+    metrics: Option<Address>,
     files: Mutex<Vec<SocketFile>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Server {
-    /// Listens, and starts the workers.
     pub fn start<S: Service>(
         service: Arc<S>,
         doors: &[Door],
@@ -81,20 +80,23 @@ impl Server {
         let core = Arc::new(Core::new(options, S::NAME, report));
         let mut listeners: Vec<Vec<Listener>> = core.workers.iter().map(|_| Vec::new()).collect();
         let (mut addresses, mut files) = (Vec::new(), Vec::new());
-        let metrics = core.options.metrics.clone().map(|address| Door { address, mode: None });
-        for (at, door) in doors.iter().chain(&metrics).enumerate() {
+        let door = core.options.metrics.clone().map(|address| Door { address, mode: None });
+        for (at, door) in doors.iter().chain(&door).enumerate() {
             // That of the metrics is one worker's, and no connection of it counts.
             let counted = at < doors.len();
             let workers = if counted { core.workers.len() } else { 1 };
             let listening = listen(&door.address, workers, door.mode)?;
             for (listeners, socket) in listeners.iter_mut().zip(listening.sockets) {
-                listeners.push(Listener::new(at, door, counted, socket));
+                let tcp = matches!(door.address, Address::Tcp(_));
+                listeners.push(Listener { door: at, tcp, counted, socket });
             }
             addresses.push(listening.address);
             files.extend(listening.file);
         }
+        let metrics = addresses.get(doors.len()).cloned();
+        addresses.truncate(doors.len());
         let (files, threads) = (Mutex::new(files), Vec::new());
-        let mut server = Server { core, addresses, files, threads };
+        let mut server = Server { core, addresses, metrics, files, threads };
         server.start_workers(&service, listeners)?;
         Ok(server)
     }
@@ -122,18 +124,19 @@ impl Server {
         Ok(())
     }
 
-    /// What `/metrics` says.
     pub fn metrics(&self) -> String {
         self.core.metrics()
     }
 
-    /// Where it listens, in the order of its doors, with the ports that were found; that of the
-    /// metrics is the last.
+    /// Where it listens, in the order of its doors, with the ports that were found.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
-    /// Each worker's.
+    pub fn metrics_address(&self) -> Option<&Address> {
+        self.metrics.as_ref()
+    }
+
     #[cfg(test)]
     fn counts(&self) -> Vec<&Counts> {
         self.core.workers.iter().map(|worker| &worker.counts).collect()
@@ -146,7 +149,6 @@ impl Server {
         self.core.stop.send_replace(Some(stop));
     }
 
-    /// Waits until all workers have ended.
     pub fn join(&mut self) {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
@@ -165,7 +167,6 @@ impl Drop for Server {
     }
 }
 
-/// A worker's thread.
 fn run<S: Service>(
     core: &Arc<Core>,
     index: usize,
@@ -187,13 +188,13 @@ fn run<S: Service>(
         let worker = Rc::new(service.worker(index));
         let mut accepting = Vec::new();
         for listener in listeners {
-            let listener = listener.register().inspect_err(|error| {
+            let watched = listener.watch().inspect_err(|error| {
                 let _ = started.send(Err(io::Error::from(error.kind())));
             })?;
             let (core, service) = (Arc::clone(core), Arc::clone(service));
             let worker = Rc::clone(&worker);
             accepting.push(tokio::task::spawn_local(async move {
-                accept(&core, index, &*service, &worker, listener).await;
+                accept(&core, index, &*service, &worker, (listener, watched)).await;
             }));
         }
         let _ = started.send(Ok(()));
@@ -227,7 +228,6 @@ async fn until_stopped(core: &Core, index: usize, accepting: Vec<tokio::task::Jo
     }
 }
 
-/// Ends what is idle for too long.
 async fn age(core: Arc<Core>, index: usize) {
     let idle = &core.workers[index].idle;
     loop {

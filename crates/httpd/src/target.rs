@@ -19,10 +19,6 @@ pub struct Target<'b> {
 }
 
 /// Takes the target of a request with that method apart.
-///
-/// # Errors
-///
-/// It has none of the forms that a target of that method may have; what is wrong with it.
 pub fn parse_target<'b>(method: &str, target: &'b str) -> Result<Target<'b>, &'static str> {
     if !target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
         return Err("a byte that a target can't have");
@@ -70,8 +66,6 @@ fn split_query(target: &str) -> (&str, &str) {
 }
 
 /// A host and perhaps a port: the value of a Host line, or what an absolute target has.
-///
-/// # Errors
 ///
 /// What is wrong with it. A user is refused, and so is a comma, which the grammar lets a name
 /// have: two lines of Host that somebody joined look like that.

@@ -51,7 +51,6 @@ impl Counts {
 /// Adds what a daemon counts.
 type Report = Box<dyn Fn(&mut Text) + Send + Sync>;
 
-/// What the workers share.
 pub(crate) struct Core {
     pub(crate) options: Options,
     open: AtomicUsize,

@@ -15,14 +15,10 @@ use crate::ktls;
 use crate::pipe::Pipe;
 use crate::splice::{self, Moved};
 
-/// A connection, by what stands between its bytes and the socket.
 #[derive(Debug)]
 pub enum Conn {
-    /// Nothing.
     Plain(Stream),
-    /// rustls encrypts in this process.
     Tls(Box<TlsStream<Stream>>),
-    /// The kernel encrypts.
     Kernel(Stream),
 }
 

@@ -1,6 +1,5 @@
 //! What went wrong with an exchange: the kind, on whose side, and why.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use rustix::io::Errno;
@@ -8,30 +7,27 @@ use rustix::io::Errno;
 /// On whose side an exchange failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The client.
     Downstream,
-    /// The backend.
     Upstream,
     /// The proxy itself, or its machine.
     Internal,
 }
 
-/// What failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Kind {
-    /// No connection to the backend could be made.
+    #[error("cannot connect")]
     Connect,
-    /// A phase took longer than its limit.
+    #[error("timeout")]
     Timeout,
-    /// The peer closed or reset the connection too early.
+    #[error("closed too early")]
     Closed,
-    /// What the peer sent is not HTTP/1.1, or could be read in two ways.
+    #[error("malformed")]
     Malformed,
-    /// What the peer sent is larger than the limits allow.
+    #[error("too large")]
     TooLarge,
-    /// There is no room for it now.
+    #[error("busy")]
     Busy,
-    /// A system call failed.
+    #[error("system call failed")]
     System,
 }
 
@@ -40,21 +36,22 @@ pub enum Kind {
 pub struct Error {
     pub kind: Kind,
     pub source: Source,
-    /// What the kernel said, where it was asked.
-    pub cause: Option<Errno>,
-    /// What was being done, and with whom.
-    pub context: Cow<'static, str>,
+    /// What was being done, with whom, and what the kernel said.
+    context: String,
 }
 
 impl Error {
-    pub fn new(source: Source, kind: Kind, context: impl Into<Cow<'static, str>>) -> Error {
-        Error { kind, source, cause: None, context: context.into() }
+    pub fn new(source: Source, kind: Kind, context: impl Into<String>) -> Error {
+        Error { kind, source, context: context.into() }
     }
 
     /// The same with what the kernel said.
     #[must_use]
-    pub fn because(self, cause: impl Into<Option<Errno>>) -> Error {
-        Error { cause: cause.into(), ..self }
+    pub fn because(mut self, cause: impl Into<Option<Errno>>) -> Error {
+        if let Some(cause) = cause.into() {
+            self.context += &format!(": {cause}");
+        }
+        self
     }
 
     /// The status that the client is answered with, if it can still be answered.
@@ -79,19 +76,6 @@ impl fmt::Display for Error {
             Source::Upstream => "backend",
             Source::Internal => "proxy",
         };
-        let kind = match self.kind {
-            Kind::Connect => "cannot connect",
-            Kind::Timeout => "timeout",
-            Kind::Closed => "closed too early",
-            Kind::Malformed => "malformed",
-            Kind::TooLarge => "too large",
-            Kind::Busy => "busy",
-            Kind::System => "system call failed",
-        };
-        write!(f, "{side}: {kind}: {}", self.context)?;
-        match self.cause {
-            Some(cause) => write!(f, ": {cause}"),
-            None => Ok(()),
-        }
+        write!(f, "{side}: {}: {}", self.kind, self.context)
     }
 }

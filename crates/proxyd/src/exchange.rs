@@ -44,7 +44,6 @@ pub(crate) struct Asked {
     pub(crate) started: Instant,
 }
 
-/// What becomes of the client's connection.
 #[derive(Debug)]
 pub(crate) enum Next {
     Keep,
@@ -55,7 +54,6 @@ pub(crate) enum Next {
     Answer(Error),
 }
 
-/// Why an exchange came to no good end.
 #[derive(Debug)]
 enum Fault {
     /// The client is gone, and gets no answer.

@@ -30,22 +30,15 @@ const FRAMING_READ_BYTES: usize = 512;
 /// that the source sees how fast the sink is, and not how slowly a whole pipe empties.
 const REFILL_BYTES: usize = 64 << 10;
 
-/// Why a flow broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlowError {
-    /// The source is broken.
     Source(Errno),
-    /// The source ended before the body did.
     SourceEnded,
-    /// The sink is broken.
     Sink(Errno),
-    /// The body is not well chunked.
     Chunk(ChunkError),
-    /// The body is larger than allowed.
     TooLarge,
 }
 
-/// How far a flow has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pump {
     /// Everything was read and handed to the kernel.
@@ -57,10 +50,8 @@ pub(crate) enum Pump {
 /// Bytes that a session may move before it is another's turn.
 const BUDGET_BYTES: u64 = 4 << 20;
 
-/// One direction of an exchange.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    /// What is left to read.
     left: Body,
     /// Whether it is written in the chunks in which it came, without their extensions and trailers;
     /// else the payload alone.
@@ -78,14 +69,12 @@ pub(crate) struct Flow {
     pub(crate) spliced: u64,
     /// Bytes of the body that came through a buffer.
     pub(crate) copied: u64,
-    /// Bytes that the body may have.
     limit: u64,
     /// Bytes that may wait in `out`.
     room: usize,
 }
 
 impl Flow {
-    /// A flow without a body.
     pub(crate) fn new() -> Flow {
         Flow {
             left: Body::Length(0),
@@ -115,12 +104,10 @@ impl Flow {
         self.spliced + self.copied
     }
 
-    /// Whether the source has given all of it.
     pub(crate) fn is_read(&self) -> bool {
         self.left.is_done()
     }
 
-    /// Gives the pipe back.
     pub(crate) fn release(&mut self, pipes: &mut Pool) {
         if let Some(pipe) = self.pipe.take() {
             pipes.put(pipe);
@@ -284,7 +271,6 @@ impl Flow {
         self.took(take as u64);
     }
 
-    /// Bytes have gone into the pipe.
     fn spliced(&mut self, bytes: u64) -> Result<bool, FlowError> {
         self.spliced += bytes;
         self.took(bytes);

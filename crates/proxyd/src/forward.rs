@@ -13,7 +13,6 @@ use crate::response::Response;
 pub struct Facts {
     /// The client's address; a unix socket has none.
     pub client: Option<IpAddr>,
-    /// How it speaks: `http` or `https`.
     pub scheme: &'static str,
     /// Who reads the answer's body next, so that the backend knows how to copy: `splice`, no program
     /// on this machine; or `cpu`, right away: it is encrypted, or copied.
@@ -55,7 +54,6 @@ fn is_kept_back(name: &str) -> bool {
     OWN.iter().any(is) || is(&"proxy") || name.contains('_') || said
 }
 
-/// Appends the head of the request that the backend gets.
 pub fn write_request(request: &Request<'_>, facts: &Facts, out: &mut Vec<u8>) {
     let http = &request.http;
     let (target, host) = (&http.target, http.host.unwrap_or("localhost"));
@@ -91,7 +89,6 @@ fn write_forwarded(facts: &Facts, host: &str, out: &mut Vec<u8>) {
     line(out, &[";host=\"", host, "\";proto=", facts.scheme]);
 }
 
-/// The version is that of the message that was received.
 fn write_via(minor: u8, out: &mut Vec<u8>) {
     line(out, &["Via: ", if minor == 0 { "1.0 " } else { "1.1 " }, PROXY]);
 }

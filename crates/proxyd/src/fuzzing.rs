@@ -8,9 +8,6 @@ use crate::forward::{Facts, write_request, write_response};
 use crate::request::{Method, parse_request};
 use crate::response::parse_response;
 
-/// Bytes of an input of [`chunked`] that say where its body is cut.
-const CUTS: usize = 8;
-
 /// What is read is held to these.
 const LIMITS: Limits = Limits { head_bytes: 4096, line_bytes: 1024, headers: 32, body_bytes: 0 };
 
@@ -21,9 +18,10 @@ const WIDE: Limits =
 const FACTS: Facts =
     Facts { client: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)), scheme: "http", reader: "splice" };
 
-/// Takes the bytes for a client's, and panics if the backend could see another request than the
-/// proxy did, if pieces are taken for something else than the whole, or if something panics.
-pub fn request(bytes: &[u8]) {
+/// Takes the bytes for a client's, for a backend's and for a chunked body, and panics if the other
+/// side could see something else than the proxy did, or if pieces are taken for something else than
+/// the whole.
+pub fn anything(bytes: &[u8]) {
     let end = Scanner::default().find_end(bytes, &LIMITS);
     let mut scanner = Scanner::default();
     let in_pieces = (0..=bytes.len())
@@ -38,26 +36,6 @@ pub fn request(bytes: &[u8]) {
         answered(head);
         in_steps(body);
     }
-}
-
-/// Takes the bytes for a backend's answer, and panics if the client could see another one than the
-/// proxy did.
-pub fn response(bytes: &[u8]) {
-    if let Ok(Some(end)) = Scanner::default().find_end(bytes, &LIMITS) {
-        let (head, body) = bytes.split_at(end);
-        answered(head);
-        in_steps(body);
-    }
-}
-
-/// Takes the bytes for a chunked body, cut where its first bytes say, and panics if it is another
-/// one than in a piece.
-pub fn chunked(bytes: &[u8]) {
-    let (cuts, body) = bytes.split_at(bytes.len().min(CUTS));
-    let mut cuts = cuts.iter().cycle().map(|cut| usize::from(*cut).max(1));
-    let in_pieces = decode(body, || cuts.next().unwrap_or(1));
-    assert_eq!(in_pieces, decode(body, || body.len().max(1)), "cut anywhere");
-    in_steps(body);
 }
 
 /// What the backend gets of a request is the request that was understood.
@@ -93,17 +71,19 @@ fn answered(head: &[u8]) {
     }
 }
 
-/// A chunked body is the same however it comes.
+/// A chunked body is the same however it comes: also cut where its own bytes say.
 fn in_steps(body: &[u8]) {
     let whole = decode(body, || body.len().max(1));
     for step in [1, 2, 7] {
         assert_eq!(decode(body, || step), whole, "in steps of {step}");
     }
+    let mut cuts = body.iter().rev().cycle().map(|cut| usize::from(*cut % 64).max(1));
+    assert_eq!(decode(body, || cuts.next().unwrap_or(1)), whole, "cut anywhere");
 }
 
 /// The payload and the bytes that the body took; `None` if it is refused or incomplete. `step` is
 /// the length of the next piece that comes.
-fn decode(body: &[u8], mut step: impl FnMut() -> usize) -> Option<(Vec<u8>, usize)> {
+pub fn decode(body: &[u8], mut step: impl FnMut() -> usize) -> Option<(Vec<u8>, usize)> {
     let (mut chunks, mut payload, mut at, mut seen) = (Chunks::default(), Vec::new(), 0, 0);
     loop {
         let (used, event) = chunks.next(&body[at..seen]).ok()?;

@@ -44,13 +44,12 @@ fn run(config: Config) -> Result<(), Failure> {
     let failed = |doing| move |cause| Failure::Start(StartError::System { doing, cause });
     let signals = Signals::catch().map_err(failed("catch signals"))?;
     let server = Server::start(config)?;
-    let addresses = server.addresses();
-    for address in addresses.plain.iter().chain(addresses.tls) {
+    for address in server.http.addresses() {
         tracing::info!(%address, "listening");
     }
-    if let Some(address) = addresses.metrics {
+    if let Some(address) = server.http.metrics_address() {
         tracing::info!(%address, "metrics");
     }
     let reload = server.reloader();
-    signals.obey(server.into_inner(), reload).map_err(failed("start a thread"))
+    signals.obey(server.http, reload).map_err(failed("start a thread"))
 }

@@ -10,7 +10,6 @@ use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with}
 /// has that was never made to grow.
 const USEFUL_BYTES: usize = 64 << 10;
 
-/// A pipe and the count of the bytes in it.
 #[derive(Debug)]
 pub struct Pipe {
     pub(crate) read: OwnedFd,
@@ -45,13 +44,10 @@ impl Pipe {
     }
 }
 
-/// The pipes of a worker.
 #[derive(Debug)]
 pub struct Pool {
     idle: Vec<Pipe>,
-    /// Idle and lent.
     open: usize,
-    /// What `open` may reach.
     limit: usize,
     pipe_bytes: usize,
     /// Whether it was said that there are none of a useful size.

@@ -2,7 +2,6 @@
 
 use httpd::{Limits, Refusal};
 
-/// What the proxy must know of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// Its answer has no body.
@@ -21,7 +20,6 @@ impl Method {
     }
 }
 
-/// A request's head.
 #[derive(Debug)]
 pub struct Request<'b> {
     pub http: httpd::Request<'b>,

@@ -2,7 +2,7 @@
 
 use httparse::Header;
 use httpd::head::MAX_HEADERS;
-use httpd::{BadFraming, Framing, Headers, Limits, keeps};
+use httpd::{Framing, Headers, Limits, keeps};
 
 use crate::request::Method;
 
@@ -12,37 +12,28 @@ pub const INTERIMS_MAX: u32 = 16;
 /// What is said of a backend that gives more.
 pub(crate) const TOO_MANY_INTERIMS: &str = "more than 16 interim answers";
 
-/// A response's head.
 #[derive(Debug)]
 pub struct Response<'b> {
-    /// 100 to 999.
     pub status: u16,
     /// The x of HTTP/1.x.
     pub minor: u8,
     /// The words behind the status; may be empty.
     pub reason: &'b str,
-    /// All header lines.
     pub headers: Headers<'b>,
     /// What the lines say about the body, whether or not there is one.
     pub declared: Framing,
     /// How the body ends that follows.
     pub framing: Framing,
-    /// Whether the backend keeps the connection.
     pub keep_alive: bool,
 }
 
 impl Response<'_> {
-    /// Whether another response to the same request follows.
     pub fn is_interim(&self) -> bool {
         self.status < 200
     }
 }
 
 /// Parses the complete head of the answer to a request with that method.
-///
-/// # Errors
-///
-/// Why it is not passed on.
 pub fn parse_response<'b>(
     head: &'b [u8],
     method: Method,
@@ -62,13 +53,8 @@ pub fn parse_response<'b>(
         return Err("a status that was not asked for");
     }
     let headers = Headers(parsed.headers.iter().map(|h| Header { ..*h }).collect());
-    if let Some(reason) = headers.misleading() {
-        return Err(reason);
-    }
-    let declared = headers.framing(minor).map_err(|bad| match bad {
-        BadFraming::Ambiguous(reason) => reason,
-        BadFraming::UnknownCoding => "a transfer coding besides chunked",
-    })?;
+    headers.check_meaning().map_err(|refusal| refusal.reason)?;
+    let declared = headers.framing(minor).map_err(|refusal| refusal.reason)?;
     let bodiless = status < 200 || status == 204 || status == 304 || method == Method::Head;
     let framing = match declared {
         _ if bodiless => Framing::None,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use httpd::metrics::Text;
-use httpd::{Address, Reply, StartError, Stop};
+use httpd::{Reply, StartError};
 
 use crate::config::Config;
 use crate::counters::Counters;
@@ -14,7 +14,6 @@ use crate::session;
 use crate::tls::TlsError;
 use crate::worker::{Shared, Worker};
 
-/// Why the proxy can't start.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error(transparent)]
@@ -53,28 +52,13 @@ impl httpd::Service for Service {
     }
 }
 
-/// A running proxy. Dropping it stops it at once.
 pub struct Server {
+    /// What listens; plain doors first, then those of TLS.
+    pub http: httpd::Server,
     shared: Arc<Shared>,
-    server: httpd::Server,
-}
-
-/// Where a proxy listens, with the ports that the kernel chose.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Addresses<'s> {
-    /// Plain HTTP.
-    pub plain: &'s [Address],
-    /// HTTP over TLS.
-    pub tls: &'s [Address],
-    pub metrics: Option<&'s Address>,
 }
 
 impl Server {
-    /// Binds everything, then starts the workers.
-    ///
-    /// # Errors
-    ///
-    /// The certificate is no good, an address is taken, or the system refuses.
     pub fn start(config: Config) -> Result<Server, Failure> {
         let mut doors = config.options.doors(&config.options.listen);
         let plain_doors = doors.len();
@@ -83,46 +67,14 @@ impl Server {
         options.per_client = config.connections_per_client;
         let shared = Arc::new(Shared::new(config, plain_doors)?);
         announce(&shared);
-        let server = httpd::Server::start(Arc::new(Service(Arc::clone(&shared))), &doors, options)?;
-        Ok(Server { shared, server })
-    }
-
-    /// Where it listens.
-    pub fn addresses(&self) -> Addresses<'_> {
-        let (doors, metrics) = match &self.shared.config.options.metrics {
-            Some(_) => {
-                self.server.addresses().split_last().map_or((&[][..], None), |(m, d)| (d, Some(m)))
-            }
-            None => (self.server.addresses(), None),
-        };
-        let (plain, tls) = doors.split_at(self.shared.plain_doors);
-        Addresses { plain, tls, metrics }
-    }
-
-    /// What `/metrics` says.
-    pub fn metrics(&self) -> String {
-        self.server.metrics()
-    }
-
-    /// Asks the workers to stop.
-    pub fn stop(&self, stop: Stop) {
-        self.server.stop(stop);
-    }
-
-    /// Waits until all workers have ended.
-    pub fn join(&mut self) {
-        self.server.join();
+        let http = httpd::Server::start(Arc::new(Service(Arc::clone(&shared))), &doors, options)?;
+        Ok(Server { http, shared })
     }
 
     /// Has certificate and key read again, for handshakes from then on.
     pub fn reloader(&self) -> impl Fn() + use<> {
         let shared = Arc::clone(&self.shared);
         move || shared.reload()
-    }
-
-    /// The server itself, for who obeys signals.
-    pub fn into_inner(self) -> httpd::Server {
-        self.server
     }
 }
 

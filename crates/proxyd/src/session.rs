@@ -55,7 +55,6 @@ pub(crate) async fn serve(worker: Rc<Worker>, conn: httpd::Conn) {
     }
 }
 
-/// An answer of the proxy itself.
 struct Answer {
     status: u16,
     text: String,

@@ -21,14 +21,12 @@ use crate::pipe::Pipe;
 /// costs less than the two calls of a splice.
 pub const SPLICE_MIN_BYTES: u64 = 16 << 10;
 
-/// What a splice did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
     /// This number of bytes went over.
     Bytes(usize),
     /// None did, and none can at present.
     Blocked,
-    /// The source has ended.
     End,
     /// Splicing can't be had here.
     Unsupported,

@@ -24,12 +24,10 @@ const ASK_AGAIN: [Duration; 2] = [Duration::from_millis(2), Duration::from_milli
 /// How often idle connections are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A connection to the backend.
 pub(crate) struct Upstream {
     pub(crate) conn: Conn,
     /// What was read and not used yet: a head, and what came with it.
     pub(crate) input: Input,
-    /// Whether it has served before.
     pub(crate) reused: bool,
     _permit: OwnedSemaphorePermit,
 }
@@ -69,8 +67,6 @@ impl Upstreams {
     }
 
     /// A connection; `reuse` says whether it may have served before.
-    ///
-    /// # Errors
     ///
     /// EAGAIN: others have all that there may be. Else why the last address that was tried took
     /// none.

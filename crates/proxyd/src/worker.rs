@@ -14,7 +14,6 @@ use crate::pipe::Pool;
 use crate::tls::TlsError;
 use crate::upstreams::{Upstreams, expire};
 
-/// What the workers share.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     /// Those before the doors of TLS.
@@ -22,7 +21,6 @@ pub(crate) struct Shared {
     pub(crate) http: httpd::Limits,
     /// What clients of TLS are offered.
     tls: Mutex<Option<Arc<ServerConfig>>>,
-    /// How clients are sent to.
     pub(crate) hint: Option<Setting>,
     /// Whether the kernel does TLS after the handshake.
     pub(crate) kernel_tls: bool,
@@ -43,7 +41,6 @@ impl Shared {
         })
     }
 
-    /// What clients of TLS are offered now.
     pub(crate) fn tls(&self) -> Option<Arc<ServerConfig>> {
         self.tls.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

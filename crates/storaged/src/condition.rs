@@ -3,14 +3,12 @@
 /// The list in an `If-Match` or `If-None-Match`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tags {
-    /// `*`: whatever is there.
     Any,
     /// Tags as they were sent, `W/` included.
     List(Vec<String>),
 }
 
 impl Tags {
-    /// Reads a header's value; `None` if it isn't a list of tags.
     pub fn parse(value: &str) -> Option<Tags> {
         let mut rest = value.trim_matches([' ', '\t']);
         if rest == "*" {
@@ -51,7 +49,6 @@ impl Tags {
     }
 }
 
-/// What has a name now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Current {
     Absent,
@@ -88,7 +85,6 @@ pub struct Conditions {
     pub if_modified_since: Option<u64>,
 }
 
-/// What becomes of a request with conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Hold,

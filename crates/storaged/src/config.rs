@@ -8,7 +8,7 @@ use clap::builder::RangedU64ValueParser;
 use httpd::Options;
 use httpd::options::{seconds, size};
 
-use crate::send::ModeSetting;
+use crate::send::Mode;
 
 /// An object store daemon: HTTP/1.1 on unix sockets and TCP
 #[derive(Debug, Parser)]
@@ -30,7 +30,7 @@ pub struct Config {
     pub disk_threads: usize,
     /// How bodies are sent
     #[arg(long, default_value = "auto")]
-    pub mode: ModeSetting,
+    pub mode: Mode,
     /// Largest object: a number of bytes, or one with KiB, MiB or GiB
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = size)]
     pub object_max: u64,

@@ -3,7 +3,6 @@
 use crate::send::Mode;
 
 httpd::counters! {
-    /// What a worker counts of requests.
     pub struct Counters {
         received: "counter" "received_body_bytes_total" "Body bytes of PUTs.",
         copied: "counter" "sent_copy_bytes_total" "Body bytes sent with --mode copy.",
@@ -18,10 +17,9 @@ httpd::counters! {
 }
 
 impl Counters {
-    /// A body went this way.
     pub fn sent(&self, mode: Mode, bytes: u64) {
         let counter = match mode {
-            Mode::Copy => &self.copied,
+            Mode::Auto | Mode::Copy => &self.copied,
             Mode::Nt => &self.nontemporal,
             Mode::Adaptive => &self.adaptive,
             Mode::Sendfile => &self.by_sendfile,

@@ -18,7 +18,6 @@ pub const VARIABLE: &str = "STORAGED_FAULT";
 /// Whether this build obeys [`VARIABLE`].
 pub const OBEYED: bool = cfg!(any(debug_assertions, feature = "fault-points"));
 
-/// The errors that can be asked for.
 const ERRORS: [(&str, Errno); 4] = [
     ("EIO", Errno::IO),
     ("ENOSPC", Errno::NOSPC),

@@ -31,11 +31,6 @@ pub enum BadKey {
 impl Key {
     /// Decodes the path of a request target, its first slash included; its percent signs are known
     /// to be good.
-    ///
-    /// # Errors
-    ///
-    /// The path is not a key. Nothing is normalised: two different paths never name one object,
-    /// but for the percent-encoding itself.
     pub fn from_target(path: &str) -> Result<Key, BadKey> {
         let path = path.strip_prefix('/').ok_or(BadKey::Empty)?;
         // Before decoding: an encoded slash would make two segments of one.

@@ -7,7 +7,6 @@ use crate::condition::Verdict;
 use crate::request::{Method, Request, date};
 use crate::store::Meta;
 
-/// An answer, before anything of the object was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// 200, 206, 304, 412 or 416.

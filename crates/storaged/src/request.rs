@@ -38,7 +38,6 @@ impl Method {
 /// Who reads the body of a response next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
-    /// It isn't known.
     Unknown,
     /// No program here: the peer splices it on.
     Splice,
@@ -46,11 +45,9 @@ pub enum Reader {
     Cpu,
 }
 
-/// A request, as far as it matters here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub method: Method,
-    /// The target's path, as it was sent.
     pub path: String,
     pub query: Option<String>,
     pub framing: Framing,
@@ -72,10 +69,6 @@ fn refuse<T>(status: u16, reason: &'static str) -> Result<T, Refusal> {
 }
 
 /// Reads a whole head.
-///
-/// # Errors
-///
-/// It is answered with an error; where the request ends is not known then.
 pub fn parse(head: &[u8]) -> Result<Request, Refusal> {
     let head = httpd::parse_request(head, &LIMITS)?;
     let method = match head.method {

@@ -12,7 +12,7 @@ use ntcopy::socket::Support;
 use crate::answer::Asked;
 use crate::config::Config;
 use crate::counters::Counters;
-use crate::send::ModeSetting;
+use crate::send::Mode;
 use crate::session::session;
 use crate::shared::{LISTS, Shared, Worker};
 use crate::store::{OpenError, Store};
@@ -65,10 +65,6 @@ impl Service for Objects {
 ///
 /// When every address is listened on they are printed on standard output, a line each:
 /// `listening on …`, `metrics on …`.
-///
-/// # Errors
-///
-/// It can't begin. Nothing ends it later but a signal.
 pub fn serve(config: Config) -> Result<(), ServeError> {
     let io = |doing| move |cause| ServeError::Io { doing, cause };
     let signals = Signals::catch().map_err(io("catch signals"))?;
@@ -81,21 +77,24 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     let mut options = config.options.clone();
     options.blocking_threads = 2 * config.disk_threads + LISTS;
     let server = Server::start(Arc::new(Objects(Arc::clone(&shared))), &doors, options)?;
-    announce(&server, doors.len()).map_err(io("write to standard output"))?;
+    announce(&server).map_err(io("write to standard output"))?;
     signals.obey(server, || {}).map_err(io("wait for signals"))
 }
 
-fn announce(server: &Server, doors: usize) -> io::Result<()> {
+fn announce(server: &Server) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    for (at, address) in server.addresses().iter().enumerate() {
-        writeln!(out, "{} on {address}", if at < doors { "listening" } else { "metrics" })?;
+    for address in server.addresses() {
+        writeln!(out, "listening on {address}")?;
+    }
+    if let Some(address) = server.metrics_address() {
+        writeln!(out, "metrics on {address}")?;
     }
     out.flush()
 }
 
 fn say_what_is_missing(shared: &Shared) {
     let mode = shared.config.mode;
-    let hinted = matches!(mode, ModeSetting::Nt | ModeSetting::Adaptive);
+    let hinted = matches!(mode, Mode::Nt | Mode::Adaptive);
     match (shared.hints, hinted) {
         (Support::None, true) => {
             let why = ntcopy::socket::other_series().map_or_else(

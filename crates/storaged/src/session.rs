@@ -16,7 +16,7 @@ use crate::condition::{Current, Verdict};
 use crate::key::Key;
 use crate::plan::plan;
 use crate::request::{LIMITS, Method, Reader, Request, parse};
-use crate::send::{Facts, Outgoing, Progress, Set, choose};
+use crate::send::{Outgoing, Progress, Set, choose};
 use crate::shared::{Work, Worker};
 use crate::store::{Query, Store, StoreError, Upload};
 
@@ -168,7 +168,6 @@ async fn get(worker: &Worker, asked: Asked, key: Key, request: &Request) -> Answ
     worker.done(asked, object, |object| asked.object(&plan(request, object.meta()), &object))
 }
 
-/// Takes a body in, and stores it.
 async fn put(
     worker: &Worker,
     conn: &mut Conn,
@@ -312,9 +311,8 @@ impl<'a> Sending<'a> {
     ) -> Sending<'a> {
         let config = &worker.shared.config;
         let body_bytes = answer.body.as_ref().map_or(0, |body| body.range.end - body.range.start);
-        let facts =
-            Facts { bytes: body_bytes, reader, hints: worker.shared.hints != Support::None };
-        let mode = choose(config.mode, &facts);
+        let hints = worker.shared.hints != Support::None;
+        let mode = choose(config.mode, body_bytes, reader, hints);
         let outgoing = Outgoing::new(answer.head, answer.body, mode, conn.stream.as_fd(), set);
         let (status, in_head) = (answer.status, answer.in_head as u64);
         let is_whole = false;
@@ -376,7 +374,7 @@ impl Drop for Sending<'_> {
             status = self.status,
             body_bytes = sent + self.in_head,
             us = self.started.elapsed().as_micros() as u64,
-            mode = (self.body_bytes > 0).then(|| mode.name()),
+            mode = (self.body_bytes > 0).then(|| tracing::field::debug(mode)),
             whole = self.is_whole,
             "answered"
         );

@@ -16,18 +16,14 @@ pub const LISTS: usize = 2;
 /// What waits for the disk. Each kind has turns of its own, so that none waits for another's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Opening an object or a new file.
     Open,
-    /// Making a change durable.
     Change,
     List,
 }
 
-/// What all sessions share.
 pub struct Shared {
     pub config: Config,
     pub store: Arc<Store>,
-    /// One a worker.
     pub counters: Vec<Counters>,
     pub hints: Support,
     turns: [Semaphore; 3],
@@ -56,7 +52,6 @@ impl Shared {
     }
 }
 
-/// A worker's.
 pub struct Worker {
     pub shared: Arc<Shared>,
     pub index: usize,

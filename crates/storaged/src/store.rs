@@ -42,10 +42,8 @@ const BLOBS: &str = "blobs";
 /// Open objects that are given up when descriptors run out.
 const GIVE_UP: usize = 32;
 
-/// Which objects to name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// Keys that begin so.
     pub prefix: String,
     pub after: String,
     pub limit: usize,
@@ -129,7 +127,6 @@ impl Store {
         })
     }
 
-    /// Begins an object. `length` is that of its content, if it is known.
     pub fn put(
         self: &Arc<Store>,
         key: &Key,
@@ -186,7 +183,6 @@ impl Store {
         }
     }
 
-    /// Names of objects in order of their bytes.
     pub fn list(&self, query: &Query) -> Result<Page, StoreError> {
         point("list").map_err(|errno| StoreError::os("list", &*query.prefix, errno))?;
         self.with_index("list", &query.prefix, |index| {

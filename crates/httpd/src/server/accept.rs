@@ -12,8 +12,7 @@ use rustix::net::{SendFlags, SocketFlags, acceptfrom_with, send, sockopt};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::{Door, Service};
-use crate::address::Address;
+use super::Service;
 use crate::conn::Conn;
 use crate::head::{Input, Limits};
 use crate::listen::BACKLOG;
@@ -29,24 +28,18 @@ const PAUSE: Duration = Duration::from_millis(250);
 const METRICS_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A listening socket, as one worker has it.
-pub(super) struct Listener<T = Arc<OwnedFd>> {
-    door: usize,
-    tcp: bool,
-    counted: bool,
-    socket: T,
+pub(super) struct Listener {
+    pub(super) door: usize,
+    pub(super) tcp: bool,
+    pub(super) counted: bool,
+    pub(super) socket: Arc<OwnedFd>,
 }
 
 impl Listener {
-    pub(super) fn new(at: usize, door: &Door, counted: bool, socket: Arc<OwnedFd>) -> Listener {
-        let tcp = matches!(door.address, Address::Tcp(_));
-        Listener { door: at, tcp, counted, socket }
-    }
-
-    pub(super) fn register(self) -> io::Result<Listener<AsyncFd<Arc<OwnedFd>>>> {
-        let Listener { door, tcp, counted, socket } = self;
+    pub(super) fn watch(&self) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
         // SAFETY: the descriptor is the one that the shared owner keeps open.
-        let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE)? };
-        Ok(Listener { door, tcp, counted, socket })
+        unsafe { AsyncFd::register_with_interest(Arc::clone(&self.socket), Interest::READABLE) }
+            .map_err(io::Error::from)
     }
 }
 
@@ -83,7 +76,7 @@ pub(super) async fn accept<S: Service>(
     index: usize,
     service: &S,
     worker: &Rc<S::Worker>,
-    listener: Listener<AsyncFd<Arc<OwnedFd>>>,
+    (listener, watched): (Listener, AsyncFd<Arc<OwnedFd>>),
 ) {
     let mut stop = core.stop.subscribe();
     let admit = |(socket, peer)| admit(core, index, service, worker, &listener, socket, peer);
@@ -92,7 +85,7 @@ pub(super) async fn accept<S: Service>(
         let accepted = tokio::select! {
             biased;
             _ = stop.wait_for(Option::is_some) => break,
-            accepted = next(&listener.socket) => accepted,
+            accepted = next(&watched) => accepted,
         };
         match accepted {
             Ok(accepted) => {
@@ -103,7 +96,7 @@ pub(super) async fn accept<S: Service>(
             }
             Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
                 service.no_descriptor();
-                if let Ok(accepted) = take(listener.socket.get_ref()) {
+                if let Ok(accepted) = take(&listener.socket) {
                     admit(accepted);
                     continue;
                 }
@@ -125,7 +118,7 @@ pub(super) async fn accept<S: Service>(
     // They were promised a connection. Until the queue is empty; if others keep coming, those who
     // were in it.
     for _ in 0..=BACKLOG {
-        match take(listener.socket.get_ref()) {
+        match take(&listener.socket) {
             Ok(accepted) => admit(accepted),
             Err(_) => break,
         }
@@ -137,7 +130,7 @@ fn admit<S: Service>(
     index: usize,
     service: &S,
     worker: &Rc<S::Worker>,
-    listener: &Listener<AsyncFd<Arc<OwnedFd>>>,
+    listener: &Listener,
     socket: OwnedFd,
     peer: Option<SocketAddr>,
 ) {

@@ -105,7 +105,6 @@ impl Exchange<'_> {
         Fault::Failed(Error::new(Source::Upstream, Kind::Closed, when).because(cause))
     }
 
-    /// The backend's head is refused.
     pub(super) fn bad_answer(&self, why: &str) -> Fault {
         let why = format!("its answer: {why}");
         Fault::Failed(Error::new(Source::Upstream, Kind::Malformed, why))
@@ -122,7 +121,6 @@ impl Exchange<'_> {
         })
     }
 
-    /// The deadline has passed.
     pub(super) fn timeout(&self, up: &Conn) -> Error {
         let by = |taking: bool, taker, other| if taking { other } else { taker };
         let client_takes = self.client.socket().is_writable();

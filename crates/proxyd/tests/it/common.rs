@@ -156,7 +156,7 @@ pub fn proxy(backend: &Backend, change: impl FnOnce(&mut Config)) -> Server {
 }
 
 pub fn connect(server: &Server) -> Peer {
-    Peer::connect(&server.addresses().plain[0])
+    Peer::connect(&server.http.addresses()[0])
 }
 
 /// Waits until it holds.
@@ -170,5 +170,5 @@ pub fn eventually(what: &str, holds: impl Fn() -> bool) {
 
 /// What a server counted.
 pub fn counters(server: &Server) -> HashMap<String, u64> {
-    samples(&server.metrics(), "proxyd_")
+    samples(&server.http.metrics(), "proxyd_")
 }

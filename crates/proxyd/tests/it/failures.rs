@@ -100,7 +100,7 @@ fn an_answer_whose_end_only_the_close_tells_is_reset_when_it_breaks() {
         peer.send(pattern(60_000));
     });
     let server = proxy(&backend, |_| {});
-    let Address::Tcp(address) = server.addresses().plain[0] else { panic!() };
+    let Address::Tcp(address) = server.http.addresses()[0] else { panic!() };
     let mut client = std::net::TcpStream::connect(address).unwrap();
     client.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
     let error = client.read_to_end(&mut Vec::new()).expect_err("a reset");

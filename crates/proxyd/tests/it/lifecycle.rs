@@ -31,30 +31,13 @@ fn answers_at_a_stop_say_that_the_connection_ends_and_have_only_so_much_time() {
     client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
     never.send("GET /never HTTP/1.1\r\nHost: t\r\n\r\n");
     eventually("they are in flight", || backend.connections() == 2);
-    server.stop(Stop::Graceful);
+    server.http.stop(Stop::Graceful);
     std::thread::sleep(Duration::from_millis(50));
     go.send(()).unwrap();
     let answer = client.answer().unwrap();
     assert_eq!((answer.header("connection"), answer.body.as_slice()), (Some("close"), &b"ok"[..]));
-    server.join();
+    server.http.join();
     assert_eq!(never.rest(), b"");
-}
-
-#[test]
-fn metrics_are_served() {
-    let backend = Backend::standard();
-    let server = proxy(&backend, |config| {
-        config.options.metrics = Some("tcp:127.0.0.1:0".parse().unwrap());
-        config.options.workers = Some(2);
-    });
-    connect(&server).get("/length/5");
-    let metrics = server.addresses().metrics.unwrap();
-    let text = || Peer::connect(metrics).get("/metrics").text().to_owned();
-    eventually("it is counted", || text().contains("\nproxyd_responses_good_total 1\n"));
-    for line in ["proxyd_requests_total 1\n", "proxyd_hints 0\n", "proxyd_accepted_total "] {
-        assert!(text().contains(line), "{line}: {}", text());
-    }
-    assert_eq!(Peer::connect(metrics).get("/").status, 404);
 }
 
 fn start(mut command: Command, socket: &PathBuf) -> Process {

@@ -64,7 +64,7 @@ impl Offer {
         config.ktls = ktls;
         change(&mut config);
         let server = Server::start(config).unwrap();
-        let Address::Tcp(address) = server.addresses().tls[0] else { panic!("not TCP") };
+        let Address::Tcp(address) = server.http.addresses()[1] else { panic!("not TCP") };
         (server, address)
     }
 
@@ -260,7 +260,7 @@ fn a_stop_waits_for_the_first_request_of_a_handshake_under_way() {
         });
         let socket = TcpStream::connect(at).unwrap();
         eventually("it is in", || counters(&server)["accepted_total"] == 1);
-        server.stop(Stop::Graceful);
+        server.http.stop(Stop::Graceful);
         eventually("the door is shut", || TcpStream::connect(at).is_err());
         let mut client = Peer::new(over(socket, offer.roots(), ALL_VERSIONS).unwrap());
         if comes {
@@ -268,6 +268,6 @@ fn a_stop_waits_for_the_first_request_of_a_handshake_under_way() {
             assert_eq!(answer.header("connection"), Some("close"));
             assert_eq!(answer.body, pattern(5));
         }
-        server.join();
+        server.http.join();
     }
 }

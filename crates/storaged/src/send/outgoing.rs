@@ -16,7 +16,6 @@ use rustix::pipe::{
 use super::Mode;
 use crate::store::Object;
 
-/// Most bytes of one call: others get their turn.
 const CALL_BYTES: usize = 4 << 20;
 
 /// A part of an object, at least a byte.
@@ -35,7 +34,6 @@ impl Body {
     }
 }
 
-/// How far [`Outgoing::advance`] came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// Everything is in the socket.
@@ -61,7 +59,7 @@ impl Set {
         let setting = match (mode, self.setting) {
             (Mode::Nt, _) => Setting::Obey,
             (Mode::Adaptive, _) | (_, Setting::Flagged) => Setting::Flagged,
-            (Mode::Copy | Mode::Sendfile | Mode::Vmsplice, _) => Setting::None,
+            _ => Setting::None,
         };
         if self.setting != setting {
             *self = Set { setting, support: socket::enable(to, setting)? };
@@ -110,12 +108,10 @@ impl Outgoing {
         out
     }
 
-    /// The way that the body goes.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// Body bytes that are not in the socket.
     pub fn left(&self) -> u64 {
         let in_pipe = self.pipe.as_ref().map_or(0, |pipe| pipe.filled as u64);
         self.unsent() + in_pipe
@@ -126,8 +122,6 @@ impl Outgoing {
     }
 
     /// Sends the next piece.
-    ///
-    /// # Errors
     ///
     /// The socket has no room (`EAGAIN`). Else the peer is gone, or the object can't be read any
     /// more; what was sent stands, so the connection must end.
@@ -157,7 +151,7 @@ impl Outgoing {
         }
         match self.mode {
             // With `Nt` the socket has the hint, else the call.
-            Mode::Copy | Mode::Nt => self.send_copied(to, Hint::Auto),
+            Mode::Auto | Mode::Copy | Mode::Nt => self.send_copied(to, Hint::Auto),
             Mode::Adaptive => self.send_copied(to, Hint::Nontemporal),
             Mode::Sendfile => self.send_file(to),
             Mode::Vmsplice => self.send_pages(to),
@@ -217,7 +211,6 @@ impl Outgoing {
 
 /// What a pipe is made to hold, if the system allows it: an object of 1 MiB in one round.
 const PIPE_BYTES: usize = 1 << 20;
-/// Pipes that a worker keeps.
 const KEPT: usize = 32;
 
 thread_local! {
@@ -228,7 +221,6 @@ thread_local! {
 struct Pipe {
     read: OwnedFd,
     write: OwnedFd,
-    /// Bytes in it.
     filled: usize,
 }
 

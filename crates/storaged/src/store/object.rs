@@ -13,10 +13,8 @@ use crate::condition::Current;
 /// every few pages during the first send.
 const POPULATE_BYTES_MAX: u64 = 64 << 20;
 
-/// What is known of an object besides its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
-    /// The number of its file.
     pub id: u64,
     pub bytes: u64,
     /// When it was stored, in nanoseconds since 1970.

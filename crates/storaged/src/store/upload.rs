@@ -69,10 +69,6 @@ impl Upload {
     }
 
     /// Takes more of the content.
-    ///
-    /// # Errors
-    ///
-    /// A write failed; the upload is of no use then.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
@@ -80,15 +76,12 @@ impl Upload {
         written.map_err(|error| StoreError::io("write", self.key.as_str(), &error))
     }
 
-    /// Bytes of content that were taken.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Makes it the object of its name, durably: when this returns, a crash of the machine does
     /// not lose it.
-    ///
-    /// # Errors
     ///
     /// [`StoreError::Condition`], or a call failed. Nothing has changed then, but where it is the
     /// commit itself that failed: the object may or may not be the new one.

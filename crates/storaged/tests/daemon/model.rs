@@ -2,53 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use fastrand::Rng;
+
 use crate::common::{Daemon, Peer, bytes, scratch};
-use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 /// Operations of the long walk.
 const OPERATIONS: usize = 10_000;
 
-#[derive(Debug, Clone)]
-enum Operation {
-    Put { key: usize, seed: u64, size: usize, chunked: bool },
-    PutIfAbsent { key: usize, seed: u64 },
-    PutIfSame { key: usize, seed: u64, stale: bool },
-    Get { key: usize },
-    GetRange { key: usize, from: usize, count: usize },
-    GetUnlessSame { key: usize },
-    Head { key: usize },
-    Delete { key: usize },
-    DeleteIfSame { key: usize, stale: bool },
-    List { prefix: usize, limit: usize },
-}
-
 const KEYS: [&str; 10] = ["a", "a/b", "a/b/c", "a-", "b", "b/1", "b/2", "c/d/e/f", "é", "z z"];
-
-fn operation() -> impl Strategy<Value = Operation> {
-    let key = 0..KEYS.len();
-    let seed = 0_u64..1000;
-    let size =
-        prop_oneof![4 => 0_usize..2000, 2 => 16_000_usize..17_000, 1 => 65_000_usize..200_000];
-    prop_oneof![
-        8 => (key.clone(), seed.clone(), size, any::<bool>())
-            .prop_map(|(key, seed, size, chunked)| Operation::Put { key, seed, size, chunked }),
-        2 => (key.clone(), seed.clone())
-            .prop_map(|(key, seed)| Operation::PutIfAbsent { key, seed }),
-        2 => (key.clone(), seed, any::<bool>())
-            .prop_map(|(key, seed, stale)| Operation::PutIfSame { key, seed, stale }),
-        10 => key.clone().prop_map(|key| Operation::Get { key }),
-        6 => (key.clone(), 0_usize..70_000, 1_usize..70_000)
-            .prop_map(|(key, from, count)| Operation::GetRange { key, from, count }),
-        3 => key.clone().prop_map(|key| Operation::GetUnlessSame { key }),
-        3 => key.clone().prop_map(|key| Operation::Head { key }),
-        3 => key.clone().prop_map(|key| Operation::Delete { key }),
-        1 => (key.clone(), any::<bool>())
-            .prop_map(|(key, stale)| Operation::DeleteIfSame { key, stale }),
-        3 => (key, 1_usize..12).prop_map(|(prefix, limit)| Operation::List { prefix, limit }),
-    ]
-}
 
 /// What must be there: content and tag.
 type Model = BTreeMap<&'static str, (Vec<u8>, String)>;
@@ -61,117 +22,102 @@ fn path(key: &str) -> String {
     format!("/{}", key.bytes().map(encode).collect::<String>())
 }
 
-fn put(client: &mut Peer, model: &mut Model, key: usize, headers: &str, body: Vec<u8>) {
-    let new = !model.contains_key(KEYS[key]);
-    let got = client.request("PUT", &path(KEYS[key]), headers, &body);
-    assert_eq!(got.status, if new { 201 } else { 204 });
-    model.insert(KEYS[key], (body, got.etag().to_owned()));
-}
-
-fn tag(model: &Model, key: usize, stale: bool) -> String {
-    match model.get(KEYS[key]) {
-        Some((_, tag)) if !stale => tag.clone(),
-        _ => "\"stale\"".to_owned(),
-    }
-}
-
-fn step(client: &mut Peer, model: &mut Model, operation: &Operation) {
-    match *operation {
-        Operation::Put { key, seed, size, chunked: false } => {
-            put(client, model, key, "", bytes(seed, size));
-        }
-        Operation::Put { key, seed, size, chunked: true } => {
-            let (new, body) = (!model.contains_key(KEYS[key]), bytes(seed, size));
-            let mut all = format!(
-                "PUT {} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
-                path(KEYS[key])
-            )
-            .into_bytes();
-            for chunk in body.chunks(seed as usize * 50 + 1) {
-                all.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
-                all.extend_from_slice(chunk);
-                all.extend_from_slice(b"\r\n");
-            }
-            all.extend_from_slice(b"0\r\n\r\n");
-            client.send(&all);
-            let got = client.answer().unwrap();
-            assert_eq!(got.status, if new { 201 } else { 204 });
-            model.insert(KEYS[key], (body, got.etag().to_owned()));
-        }
-        Operation::PutIfAbsent { key, seed } => {
-            let headers = "If-None-Match: *\r\nExpect: 100-continue\r\n";
-            let head = format!(
-                "PUT {} HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n{headers}\r\n",
-                path(KEYS[key])
-            );
-            client.send(head.as_bytes());
-            let got = client.answer().unwrap();
-            if model.contains_key(KEYS[key]) {
-                assert_eq!(got.status, 412);
-            } else {
-                assert_eq!(got.status, 100);
-                client.send(bytes(seed, 9));
-                let got = client.answer().unwrap();
-                assert_eq!(got.status, 201);
-                model.insert(KEYS[key], (bytes(seed, 9), got.etag().to_owned()));
-            }
-        }
-        Operation::PutIfSame { key, seed, stale } => {
-            let headers = format!("If-Match: {}\r\n", tag(model, key, stale));
-            if model.contains_key(KEYS[key]) && !stale {
-                put(client, model, key, &headers, bytes(seed, 77));
-            } else {
-                let got = client.request("PUT", &path(KEYS[key]), &headers, b"refused");
-                assert_eq!(got.status, 412);
-            }
-        }
-        Operation::Delete { key } => {
-            let there = model.remove(KEYS[key]).is_some();
-            assert_eq!(client.delete(&path(KEYS[key])).status, if there { 204 } else { 404 });
-        }
-        Operation::DeleteIfSame { key, stale } => {
-            let headers = format!("If-Match: {}\r\n", tag(model, key, stale));
-            let right = model.contains_key(KEYS[key]) && !stale;
-            let got = client.request("DELETE", &path(KEYS[key]), &headers, b"");
-            assert_eq!(got.status, if right { 204 } else { 412 });
-            if right {
-                model.remove(KEYS[key]);
-            }
-        }
-        Operation::List { prefix, limit } => list(client, model, KEYS[prefix], limit),
-        _ => read(client, model, operation),
-    }
-}
-
-fn read(client: &mut Peer, model: &Model, operation: &Operation) {
-    let (key, method, headers) = match *operation {
-        Operation::Get { key } => (key, "GET", String::new()),
-        Operation::Head { key } => (key, "HEAD", String::new()),
-        Operation::GetUnlessSame { key } => {
-            (key, "GET", format!("If-None-Match: {}\r\n", tag(model, key, false)))
-        }
-        Operation::GetRange { key, from, count } => {
-            (key, "GET", format!("Range: bytes={from}-{}\r\n", from + count - 1))
-        }
-        _ => unreachable!("not a read"),
+/// Around the sizes at which the daemon changes its ways.
+fn content(random: &mut Rng) -> Vec<u8> {
+    let size = match random.u8(..7) {
+        0..4 => random.usize(..2000),
+        4..6 => random.usize(16_000..17_000),
+        _ => random.usize(65_000..200_000),
     };
-    let got = client.request(method, &path(KEYS[key]), &headers, b"");
-    let Some((content, tag)) = model.get(KEYS[key]) else {
-        assert_eq!(got.status, 404);
-        return;
+    bytes(random.u64(..1000), size)
+}
+
+fn chunked(key: &str, body: &[u8], chunk_bytes: usize) -> Vec<u8> {
+    let head =
+        format!("PUT {} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", path(key));
+    let mut all = head.into_bytes();
+    for chunk in body.chunks(chunk_bytes) {
+        all.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+        all.extend_from_slice(chunk);
+        all.extend_from_slice(b"\r\n");
+    }
+    all.extend_from_slice(b"0\r\n\r\n");
+    all
+}
+
+/// A PUT, in one of its forms; whether its connection goes on.
+fn put(client: &mut Peer, model: &mut Model, key: &'static str, random: &mut Rng) -> bool {
+    let (old, body) = (model.get(key).map(|(_, tag)| tag.clone()), content(random));
+    let (may, got) = match random.u8(..12) {
+        0..4 => (true, client.put(&path(key), &body)),
+        4..8 => {
+            client.send(chunked(key, &body, random.usize(1..50_000)));
+            (true, client.answer().unwrap())
+        }
+        8..10 => {
+            let length = body.len();
+            client.send(format!(
+                "PUT {} HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\nIf-None-Match: *\r\n\
+                 Expect: 100-continue\r\n\r\n",
+                path(key)
+            ));
+            let mut got = client.answer().unwrap();
+            if got.status == 100 {
+                assert!(old.is_none(), "what will not be taken is not asked for");
+                client.send(&body);
+                got = client.answer().unwrap();
+            }
+            (old.is_none(), got)
+        }
+        kind => {
+            let tag = old.clone().filter(|_| kind == 10).unwrap_or("\"stale\"".to_owned());
+            let lines = format!("If-Match: {tag}\r\n");
+            (Some(tag) == old, client.request("PUT", &path(key), &lines, &body))
+        }
     };
+    let right = if old.is_some() { 204 } else { 201 };
+    assert_eq!(got.status, if may { right } else { 412 });
+    if may {
+        model.insert(key, (body, got.etag().to_owned()));
+    }
+    may
+}
+
+fn read(client: &mut Peer, model: &Model, key: &str, random: &mut Rng) {
+    let known = model.get(key);
+    let (from, count) = (random.usize(..70_000), random.usize(1..70_000));
+    let kind = random.u8(..22);
+    let (method, lines) = match kind {
+        0..10 => ("GET", String::new()),
+        10..16 => ("GET", format!("Range: bytes={from}-{}\r\n", from + count - 1)),
+        16..19 => ("HEAD", String::new()),
+        _ => ("GET", format!("If-None-Match: {}\r\n", known.map_or("\"x\"", |(_, tag)| tag))),
+    };
+    let got = client.request(method, &path(key), &lines, b"");
+    let Some((content, tag)) = known else { return assert_eq!(got.status, 404) };
     assert_eq!(got.etag(), tag);
-    match *operation {
-        Operation::Get { .. } => assert!(got.status == 200 && got.body == *content),
-        Operation::Head { .. } => {
-            assert_eq!(got.header("content-length"), Some(&*content.len().to_string()));
-        }
-        Operation::GetUnlessSame { .. } => assert_eq!(got.status, 304),
-        Operation::GetRange { from, count, .. } if from < content.len() => {
+    match kind {
+        0..10 => assert!(got.status == 200 && got.body == *content),
+        10..16 if from < content.len() => {
             let end = (from + count).min(content.len());
             assert!(got.status == 206 && got.body == content[from..end]);
         }
-        _ => assert_eq!(got.status, 416),
+        10..16 => assert_eq!(got.status, 416),
+        16..19 => assert_eq!(got.header("content-length"), Some(&*content.len().to_string())),
+        _ => assert_eq!(got.status, 304),
+    }
+}
+
+fn delete(client: &mut Peer, model: &mut Model, key: &str, random: &mut Rng) {
+    let is_there = model.contains_key(key);
+    let (lines, status) = match random.u8(..4) {
+        0 => ("If-Match: \"stale\"\r\n".to_owned(), 412),
+        1 if is_there => (format!("If-Match: {}\r\n", model[key].1), 204),
+        _ => (String::new(), if is_there { 204 } else { 404 }),
+    };
+    assert_eq!(client.request("DELETE", &path(key), &lines, b"").status, status);
+    if status == 204 {
+        model.remove(key);
     }
 }
 
@@ -193,18 +139,20 @@ fn list(client: &mut Peer, model: &Model, prefix: &str, limit: usize) {
 /// One long walk, by one connection where the daemon keeps it, with a crash now and then.
 #[test]
 fn ten_thousand_operations_and_a_model() {
-    let dir = scratch();
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
-    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let (dir, mut random) = (scratch(), Rng::with_seed(7));
     let mut daemon = Daemon::start(dir.path(), &["--open-objects", "3"]);
-    let mut client = daemon.client();
-    let mut model = Model::new();
+    let (mut client, mut model) = (daemon.client(), Model::new());
     for at in 0..OPERATIONS {
-        let operation = operation().new_tree(&mut runner).unwrap().current();
-        step(&mut client, &mut model, &operation);
-        // A refused PUT ends its connection.
-        if matches!(operation, Operation::PutIfAbsent { .. } | Operation::PutIfSame { .. }) {
-            client = daemon.client();
+        let key = KEYS[random.usize(..KEYS.len())];
+        match random.u8(..41) {
+            0..12 => {
+                if !put(&mut client, &mut model, key, &mut random) {
+                    client = daemon.client();
+                }
+            }
+            12..34 => read(&mut client, &model, key, &mut random),
+            34..38 => delete(&mut client, &mut model, key, &mut random),
+            _ => list(&mut client, &model, key, random.usize(1..12)),
         }
         if at % 2_500 == 2_499 {
             drop(client);
@@ -213,8 +161,8 @@ fn ten_thousand_operations_and_a_model() {
             client = daemon.client();
         }
     }
-    for key in 0..KEYS.len() {
-        read(&mut client, &model, &Operation::Get { key });
+    for (key, (content, _)) in &model {
+        assert!(client.get(&path(key)).body == *content);
     }
     list(&mut client, &model, "", 1000);
     assert_eq!((daemon.list().len(), daemon.blobs()), (model.len(), model.len()));
