@@ -20,17 +20,31 @@ pub struct BadAddress {
     why: String,
 }
 
-impl Address {
-    /// Every address that a text stands for, at least one: a host's name may have several. It is
-    /// looked up here, once.
-    pub fn all(text: &str) -> Result<Vec<Address>, BadAddress> {
+impl FromStr for Address {
+    type Err = BadAddress;
+
+    /// The first address that a host's name has counts.
+    fn from_str(text: &str) -> Result<Address, BadAddress> {
+        Place::from_str(text).map(|mut place| place.0.swap_remove(0))
+    }
+}
+
+/// Every address that a text stands for, at least one: a host's name, which is looked up here and
+/// once, may have several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place(pub Vec<Address>);
+
+impl FromStr for Place {
+    type Err = BadAddress;
+
+    fn from_str(text: &str) -> Result<Place, BadAddress> {
         let bad = |why: &str| BadAddress { text: text.to_owned(), why: why.to_owned() };
         let path = text.strip_prefix("unix:").or(text.starts_with('/').then_some(text));
         if let Some(path) = path {
             // sun_path has 108 bytes, the last of them a NUL.
             return match path.len() {
                 0 => Err(bad("the path is empty")),
-                1..=107 => Ok(vec![Address::Unix(PathBuf::from(path))]),
+                1..=107 => Ok(Place(vec![Address::Unix(PathBuf::from(path))])),
                 _ => Err(bad("a socket's path has at most 107 bytes")),
             };
         }
@@ -42,49 +56,7 @@ impl Address {
                 all.push(address);
             }
         }
-        if all.is_empty() { Err(bad("the host has no address")) } else { Ok(all) }
-    }
-}
-
-impl FromStr for Address {
-    type Err = BadAddress;
-
-    /// The first address that a host's name has counts.
-    fn from_str(text: &str) -> Result<Address, BadAddress> {
-        Address::all(text).map(|mut all| all.swap_remove(0))
-    }
-}
-
-/// Every address that a text stands for, as [`Address::all`] has them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place(Vec<Address>);
-
-impl Place {
-    pub fn addresses(&self) -> &[Address] {
-        &self.0
-    }
-}
-
-impl From<Address> for Place {
-    fn from(address: Address) -> Place {
-        Place(vec![address])
-    }
-}
-
-impl FromIterator<Address> for Place {
-    /// There must be at least one.
-    fn from_iter<I: IntoIterator<Item = Address>>(all: I) -> Place {
-        let all = Vec::from_iter(all);
-        assert!(!all.is_empty());
-        Place(all)
-    }
-}
-
-impl FromStr for Place {
-    type Err = BadAddress;
-
-    fn from_str(text: &str) -> Result<Place, BadAddress> {
-        Address::all(text).map(Place)
+        if all.is_empty() { Err(bad("the host has no address")) } else { Ok(Place(all)) }
     }
 }
 
@@ -117,7 +89,7 @@ mod tests {
         assert_eq!("/run/a".parse::<Address>().unwrap(), Address::Unix("/run/a".into()));
         assert_eq!("127.0.0.1:1".parse::<Address>().unwrap().to_string(), "tcp:127.0.0.1:1");
         let found = "localhost:81".to_socket_addrs().unwrap().map(Address::Tcp);
-        let all = Address::all("tcp:localhost:81").unwrap();
+        let Place(all) = "tcp:localhost:81".parse().unwrap();
         assert!(found.into_iter().all(|address| all.contains(&address)), "{all:?}");
     }
 

@@ -70,7 +70,7 @@ impl Options {
     /// What is listened on in these places.
     pub fn doors(&self, places: &[Place]) -> Vec<Door> {
         let door = |address: &Address| Door { address: address.clone(), mode: self.socket_mode };
-        places.iter().flat_map(Place::addresses).map(door).collect()
+        places.iter().flat_map(|place| &place.0).map(door).collect()
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
         let file = "listen = [\"unix:/run/s\", \"/run/t\"]\nworkers = 3\nhead-timeout = 0.5\n\
                     socket-mode = \"660\"\nlog-level = \"warn\"\n";
         let options = parse(file, &["--workers=2", "--listen", "tcp:127.0.0.1:1"]).unwrap();
-        let listen: Vec<_> = options.listen.iter().flat_map(Place::addresses).collect();
+        let listen: Vec<_> = options.listen.iter().flat_map(|place| &place.0).collect();
         assert_eq!(
             listen.iter().map(ToString::to_string).collect::<Vec<_>>(),
             ["unix:/run/s", "unix:/run/t", "tcp:127.0.0.1:1"]

@@ -34,7 +34,7 @@ pub trait Service: Send + Sync + 'static {
     const NAME: &'static str;
 
     /// Called in the worker's own thread.
-    fn worker(&self, index: usize) -> Self::Worker;
+    fn worker(self: &Arc<Self>, index: usize) -> Self::Worker;
 
     /// A session, from a connection's first byte to its end.
     fn serve(worker: Rc<Self::Worker>, conn: Conn) -> impl Future<Output = ()> + 'static;

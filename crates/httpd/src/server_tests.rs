@@ -19,7 +19,7 @@ impl Service for Echo {
 
     fn report(&self, _: &mut Text) {}
 
-    fn worker(&self, _: usize) {}
+    fn worker(self: &Arc<Self>, _: usize) {}
 
     async fn serve(_: Rc<()>, mut conn: Conn) {
         while let Ok(head) = conn.head(&Limits::default(), Duration::from_secs(60)).await {

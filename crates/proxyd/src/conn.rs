@@ -128,7 +128,7 @@ impl Conn {
         cx: &mut Context<'_>,
         pipe: &mut Pipe,
     ) -> Poll<Result<Moved, Errno>> {
-        self.socket_mut().poll_out(cx, |fd| match splice::from_pipe(pipe, fd, false)? {
+        self.socket_mut().poll_out(cx, |fd| match splice::from_pipe(pipe, fd)? {
             Moved::Blocked => Err(Errno::AGAIN),
             moved => Ok(moved),
         })

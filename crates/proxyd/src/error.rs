@@ -21,6 +21,9 @@ pub enum Kind {
     Timeout,
     #[error("closed too early")]
     Closed,
+    /// So that it gets no answer.
+    #[error("gone")]
+    Gone,
     #[error("malformed")]
     Malformed,
     #[error("too large")]
@@ -43,6 +46,10 @@ pub struct Error {
 impl Error {
     pub fn new(source: Source, kind: Kind, context: impl Into<String>) -> Error {
         Error { kind, source, context: context.into() }
+    }
+
+    pub fn gone() -> Error {
+        Error::new(Source::Downstream, Kind::Gone, "before it had its answer")
     }
 
     /// The same with what the kernel said.

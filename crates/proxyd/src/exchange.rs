@@ -54,13 +54,6 @@ pub(crate) enum Next {
     Answer(Error),
 }
 
-#[derive(Debug)]
-enum Fault {
-    /// The client is gone, and gets no answer.
-    Gone,
-    Failed(Error),
-}
-
 /// A timer that moves with every byte, which costs nothing: its deadline is looked at when it is
 /// over.
 #[derive(Debug, Default)]
@@ -154,8 +147,8 @@ pub(crate) async fn exchange(
     loop {
         let error = match exchange.attempt(reuse).await {
             Ok(upstream) => return exchange.complete(upstream),
-            Err(Fault::Gone) => return exchange.client_is_gone(),
-            Err(Fault::Failed(error)) => error,
+            Err(error) if error.kind == Kind::Gone => return exchange.client_is_gone(error),
+            Err(error) => error,
         };
         if !exchange.may_repeat(&error) {
             return exchange.fail(error);
@@ -168,7 +161,7 @@ pub(crate) async fn exchange(
 
 impl Exchange<'_> {
     /// One try, on one connection.
-    async fn attempt(&mut self, reuse: bool) -> Result<Upstream, Fault> {
+    async fn attempt(&mut self, reuse: bool) -> Result<Upstream, Error> {
         let mut upstream = self.connect(reuse).await?;
         self.rewind(upstream.reused);
         while poll_fn(|cx| self.poll_pass(cx, &mut upstream)).await? == Pump::Again {
@@ -177,27 +170,27 @@ impl Exchange<'_> {
         Ok(upstream)
     }
 
-    async fn connect(&mut self, reuse: bool) -> Result<Upstream, Fault> {
+    async fn connect(&mut self, reuse: bool) -> Result<Upstream, Error> {
         self.reused = false;
         let client = self.client.socket_mut();
         // What is needed for a while only, is held for a while only.
         let get = Box::pin(self.worker.upstreams.get(reuse));
         let got = tokio::select! {
             biased;
-            () = poll_fn(|cx| client.poll_hung_up(cx)) => return Err(Fault::Gone),
+            () = poll_fn(|cx| client.poll_hung_up(cx)) => return Err(Error::gone()),
             got = get => got,
         };
         got.map_err(|errno| {
             let busy = "every connection to the backend is taken, and none became free in time";
-            let to = self.worker.shared.config.backend.addresses()[0].to_string();
-            Fault::Failed(match errno {
+            let to = self.worker.shared.config.backend.0[0].to_string();
+            match errno {
                 Errno::AGAIN => Error::new(Source::Internal, Kind::Busy, busy),
                 Errno::TIMEDOUT => Error::new(Source::Upstream, Kind::Timeout, "connecting"),
                 ours if is_ours(ours) => {
                     Error::new(Source::Internal, Kind::Connect, to).because(ours)
                 }
                 theirs => Error::new(Source::Upstream, Kind::Connect, to).because(theirs),
-            })
+            }
         })
     }
 
@@ -221,9 +214,9 @@ impl Exchange<'_> {
     }
 
     /// Both directions, as far as they come; pending while an event has to come first.
-    fn poll_pass(&mut self, cx: &mut Context<'_>, up: &mut Upstream) -> Poll<Result<Pump, Fault>> {
+    fn poll_pass(&mut self, cx: &mut Context<'_>, up: &mut Upstream) -> Poll<Result<Pump, Error>> {
         if self.client.socket_mut().poll_hung_up(cx).is_ready() {
-            return Poll::Ready(Err(Fault::Gone));
+            return Poll::Ready(Err(Error::gone()));
         }
         let sending = self.poll_request(cx, &mut up.conn)?;
         // Its end ends the exchange also before the request is done: the backend has said all that it
@@ -236,7 +229,7 @@ impl Exchange<'_> {
     }
 
     /// Client to backend; ready where there is more to do at once.
-    fn poll_request(&mut self, cx: &mut Context<'_>, up: &mut Conn) -> Poll<Result<(), Fault>> {
+    fn poll_request(&mut self, cx: &mut Context<'_>, up: &mut Conn) -> Poll<Result<(), Error>> {
         if self.sent_at.is_some() {
             return Poll::Pending;
         }
@@ -262,14 +255,14 @@ impl Exchange<'_> {
                 self.sent_at = Some(Instant::now());
                 return Poll::Pending;
             }
-            Err(FlowError::Source(_)) => return Poll::Ready(Err(Fault::Gone)),
+            Err(FlowError::Source(_)) => return Poll::Ready(Err(Error::gone())),
             Err(FlowError::TooLarge) => (Kind::TooLarge, "the body is larger than allowed".into()),
             Err(FlowError::Chunk(error)) => (Kind::Malformed, error.to_string()),
             Err(FlowError::SourceEnded) => {
                 (Kind::Closed, "the client ended before its request did".to_owned())
             }
         };
-        Poll::Ready(Err(Fault::Failed(Error::new(Source::Downstream, kind, why))))
+        Poll::Ready(Err(Error::new(Source::Downstream, kind, why)))
     }
 
     /// Backend to client: heads, then the body.
@@ -277,7 +270,7 @@ impl Exchange<'_> {
         &mut self,
         cx: &mut Context<'_>,
         up: &mut Upstream,
-    ) -> Poll<Result<Pump, Fault>> {
+    ) -> Poll<Result<Pump, Error>> {
         while self.status.is_none() {
             let end = ready!(self.poll_head(cx, up))?;
             match parse_response(
@@ -295,13 +288,13 @@ impl Exchange<'_> {
         let Upstream { conn, input, .. } = up;
         let pump = ready!(self.response.poll_pump(cx, conn, input, self.client, &mut pipes));
         Poll::Ready(pump.map_err(|error| match error {
-            FlowError::Sink(_) => Fault::Gone,
+            FlowError::Sink(_) => Error::gone(),
             error => self.bad_body(error),
         }))
     }
 
     /// Waits for a head of the answer, and says how long it is.
-    fn poll_head(&mut self, cx: &mut Context<'_>, up: &mut Upstream) -> Poll<Result<usize, Fault>> {
+    fn poll_head(&mut self, cx: &mut Context<'_>, up: &mut Upstream) -> Poll<Result<usize, Error>> {
         let limits = &self.worker.shared.http;
         loop {
             match up.input.find_head(limits) {
@@ -312,7 +305,7 @@ impl Exchange<'_> {
             // As long as the client takes no more, no more is taken from the backend.
             if self.interim {
                 match self.response.flush(cx, self.client) {
-                    Err(_) => return Poll::Ready(Err(Fault::Gone)),
+                    Err(_) => return Poll::Ready(Err(Error::gone())),
                     Ok(_) if self.response.out.is_empty() => {}
                     Ok(_) => return Poll::Pending,
                 }
@@ -333,7 +326,7 @@ impl Exchange<'_> {
     }
 
     /// Another head follows; HTTP/1.0 knows no interim answers, its clients don't see them.
-    fn pass_interim(&mut self, response: &Response<'_>) -> Result<(), Fault> {
+    fn pass_interim(&mut self, response: &Response<'_>) -> Result<(), Error> {
         self.interims += 1;
         if self.interims > INTERIMS_MAX {
             return Err(self.bad_answer(TOO_MANY_INTERIMS));
@@ -364,7 +357,7 @@ impl Exchange<'_> {
     }
 
     /// Whether whoever is waited for has taken too long; ready where another look is worth it.
-    fn poll_too_slow(&mut self, cx: &mut Context<'_>, up: &Conn) -> Poll<Result<Pump, Fault>> {
+    fn poll_too_slow(&mut self, cx: &mut Context<'_>, up: &Conn) -> Poll<Result<Pump, Error>> {
         self.look_at_progress();
         let deadline = match self.sent_at {
             Some(sent) if self.status.is_none() => sent + self.worker.shared.config.answer_timeout,
@@ -373,7 +366,7 @@ impl Exchange<'_> {
         ready!(self.timer.poll(cx, deadline));
         if !self.client_still_takes() {
             self.worker.counters.timeouts.up();
-            return Poll::Ready(Err(Fault::Failed(self.timeout(up))));
+            return Poll::Ready(Err(self.timeout(up)));
         }
         self.pace.again();
         self.client.socket_mut().try_writing();

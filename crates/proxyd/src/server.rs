@@ -22,14 +22,12 @@ pub enum Failure {
     Start(#[from] StartError),
 }
 
-struct Service(Arc<Shared>);
-
-impl httpd::Service for Service {
+impl httpd::Service for Shared {
     type Worker = Worker;
     const NAME: &'static str = "proxyd";
 
-    fn worker(&self, index: usize) -> Worker {
-        Worker::new(&self.0, index)
+    fn worker(self: &Arc<Shared>, index: usize) -> Worker {
+        Worker::new(self, index)
     }
 
     fn serve(worker: Rc<Worker>, conn: httpd::Conn) -> impl Future<Output = ()> + 'static {
@@ -37,7 +35,7 @@ impl httpd::Service for Service {
     }
 
     fn no_room(&self, door: usize) -> Vec<u8> {
-        if self.0.is_tls(door) {
+        if self.is_tls(door) {
             return Vec::new();
         }
         let mut reply = Reply::new(503, false);
@@ -46,8 +44,8 @@ impl httpd::Service for Service {
     }
 
     fn report(&self, text: &mut Text) {
-        Counters::tell(self.0.counters.iter().map(|counters| &**counters), text);
-        let hints = u8::from(self.0.hint.is_some());
+        Counters::tell(self.counters.iter().map(|counters| &**counters), text);
+        let hints = u8::from(self.hint.is_some());
         text.family("gauge", "hints", "1 if sends to clients are hinted.", hints);
     }
 }
@@ -67,7 +65,7 @@ impl Server {
         options.per_client = config.connections_per_client;
         let shared = Arc::new(Shared::new(config, plain_doors)?);
         announce(&shared);
-        let http = httpd::Server::start(Arc::new(Service(Arc::clone(&shared))), &doors, options)?;
+        let http = httpd::Server::start(Arc::clone(&shared), &doors, options)?;
         Ok(Server { http, shared })
     }
 

@@ -55,15 +55,13 @@ pub fn to_pipe(socket: impl AsFd, pipe: &mut Pipe, limit: usize) -> Result<Moved
     }
 }
 
-/// Splices from the pipe, which must hold bytes, to a socket. `more` says that others follow at
-/// once.
+/// Splices from the pipe, which must hold bytes, to a socket.
 ///
 /// EAGAIN has two readings here too: the pipe is empty, or the socket is full. The pipe's count
 /// says that it is not empty, so `Blocked` means that the socket has no room now.
-pub fn from_pipe(pipe: &mut Pipe, socket: impl AsFd, more: bool) -> Result<Moved, Errno> {
+pub fn from_pipe(pipe: &mut Pipe, socket: impl AsFd) -> Result<Moved, Errno> {
     debug_assert!(pipe.held > 0);
-    let mut flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
-    flags.set(SpliceFlags::MORE, more);
+    let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
     let moved =
         rustix::io::retry_on_intr(|| splice(&pipe.read, None, &socket, None, pipe.held, flags));
     match moved {
@@ -84,7 +82,6 @@ fn is_unsupported(errno: Errno) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
     use super::*;
@@ -97,34 +94,15 @@ mod tests {
     }
 
     #[test]
-    fn bytes_go_through_and_are_counted() {
-        let mut pipe = Pool::new(1, 64 << 10).take().unwrap();
-        let ((source, mut feeder), (sink, mut drain)) = (pair(), pair());
-        assert_eq!(to_pipe(&source, &mut pipe, 100), Ok(Moved::Blocked));
-        feeder.write_all(b"twelve bytes").unwrap();
-        assert_eq!(to_pipe(&source, &mut pipe, 6), Ok(Moved::Bytes(6)));
-        assert_eq!(pipe.held(), 6);
-        assert_eq!(from_pipe(&mut pipe, &sink, false), Ok(Moved::Bytes(6)));
-        assert_eq!(pipe.held(), 0);
-        let mut got = [0; 6];
-        drain.read_exact(&mut got).unwrap();
-        assert_eq!(&got, b"twelve");
-        drop(feeder);
-        assert_eq!(to_pipe(&source, &mut pipe, 100), Ok(Moved::Bytes(6)));
-        assert_eq!(from_pipe(&mut pipe, &sink, true), Ok(Moved::Bytes(6)));
-        assert_eq!(to_pipe(&source, &mut pipe, 100), Ok(Moved::End));
-    }
-
-    #[test]
     fn a_full_socket_blocks_and_a_gone_one_is_an_error() {
         let mut pipe = Pool::new(1, 64 << 10).take().unwrap();
         let (sink, drain) = pair();
         while rustix::io::write(&sink, &[7; 4096]).is_ok() {}
         rustix::io::write(&pipe.write, b"x").unwrap();
         pipe.held = 1;
-        assert_eq!(from_pipe(&mut pipe, &sink, false), Ok(Moved::Blocked));
+        assert_eq!(from_pipe(&mut pipe, &sink), Ok(Moved::Blocked));
         drop(drain);
-        assert_eq!(from_pipe(&mut pipe, &sink, false), Err(Errno::PIPE));
+        assert_eq!(from_pipe(&mut pipe, &sink), Err(Errno::PIPE));
         assert_eq!(pipe.held(), 1);
     }
 

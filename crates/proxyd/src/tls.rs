@@ -66,30 +66,3 @@ pub(crate) async fn accept(
     let stream = TlsAcceptor::from(config).accept_with(socket, limit).await?;
     Ok(Conn::Tls(Box::new(stream)))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_missing_or_foreign_file_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let pair = |name: &str| {
-            let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
-            let (cert, key) = (folder.path().join(name), folder.path().join(format!("{name}.key")));
-            std::fs::write(&cert, made.cert.pem()).unwrap();
-            std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-            (cert, key)
-        };
-        let ((cert, key), (_, other)) = (pair("one"), pair("two"));
-        assert_eq!(server_config(&cert, &key).unwrap().alpn_protocols, [b"http/1.1"]);
-        let error = server_config(&cert, &other).unwrap_err().to_string();
-        assert!(error.contains("two.key: "), "{error}");
-        for (cert, key, named) in [(&key, &key, &key), (&cert, &cert, &cert)] {
-            let error = server_config(cert, key).unwrap_err().to_string();
-            assert!(error.starts_with(named.to_str().unwrap()), "{error}");
-        }
-        let error = server_config(Path::new("/nonexistent"), &key).unwrap_err();
-        assert!(error.to_string().starts_with("/nonexistent: no certificate"), "{error}");
-    }
-}

@@ -54,7 +54,7 @@ impl Upstreams {
     pub(crate) fn new(config: &Config, counters: Arc<Counters>) -> Upstreams {
         let limit = usize::from(config.backend_connections);
         Upstreams {
-            addresses: config.backend.addresses().to_vec(),
+            addresses: config.backend.0.clone(),
             preferred: Cell::new(0),
             patience: config.connect_timeout,
             limit,

@@ -1,25 +1,22 @@
 //! Entity tags, and the conditions that requests make with them.
 
-/// The list in an `If-Match` or `If-None-Match`.
+/// The list in an `If-Match` or `If-None-Match`: tags as they were sent, `W/` included; or `*`, which
+/// stands for whatever is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Tags {
-    Any,
-    /// Tags as they were sent, `W/` included.
-    List(Vec<String>),
-}
+pub struct Tags(Vec<String>);
 
 impl Tags {
     pub fn parse(value: &str) -> Option<Tags> {
         let mut rest = value.trim_matches([' ', '\t']);
         if rest == "*" {
-            return Some(Tags::Any);
+            return Some(Tags(vec![rest.to_owned()]));
         }
         let mut tags = Vec::new();
         loop {
             // Empty members are allowed in lists.
             rest = rest.trim_start_matches([' ', '\t', ',']);
             if rest.is_empty() {
-                return (!tags.is_empty()).then_some(Tags::List(tags));
+                return (!tags.is_empty()).then_some(Tags(tags));
             }
             let weak = if rest.starts_with("W/") { 2 } else { 0 };
             let inner = rest[weak..].strip_prefix('"')?;
@@ -32,20 +29,18 @@ impl Tags {
         }
     }
 
-    /// Strong comparison: a weak tag matches nothing.
-    pub fn match_strongly(&self, tag: &str) -> bool {
-        match self {
-            Tags::Any => true,
-            Tags::List(tags) => tags.iter().any(|one| one == tag),
-        }
+    fn is_any(&self) -> bool {
+        self.0 == ["*"]
     }
 
-    /// Weak comparison: `W/` is looked past.
+    /// A weak tag matches nothing.
+    pub fn match_strongly(&self, tag: &str) -> bool {
+        self.is_any() || self.0.iter().any(|one| one == tag)
+    }
+
+    /// `W/` is looked past.
     pub fn match_weakly(&self, tag: &str) -> bool {
-        match self {
-            Tags::Any => true,
-            Tags::List(tags) => tags.iter().any(|one| one.strip_prefix("W/").unwrap_or(one) == tag),
-        }
+        self.is_any() || self.0.iter().any(|one| one.strip_prefix("W/").unwrap_or(one) == tag)
     }
 }
 
@@ -70,7 +65,7 @@ impl Current {
         match self {
             Current::Absent => false,
             Current::Object(tag, _) => matches(tags, tag),
-            Current::Page => *tags == Tags::Any,
+            Current::Page => tags.is_any(),
         }
     }
 }
@@ -126,11 +121,10 @@ mod tests {
 
     #[test]
     fn lists_of_tags() {
-        let list =
-            |tags: &[&str]| Some(Tags::List(tags.iter().map(|tag| (*tag).to_owned()).collect()));
+        let list = |tags: &[&str]| Some(Tags(tags.iter().map(|tag| (*tag).to_owned()).collect()));
         for (value, expected) in [
-            ("*", Some(Tags::Any)),
-            (" * ", Some(Tags::Any)),
+            ("*", list(&["*"])),
+            (" * ", list(&["*"])),
             ("\"a\"", list(&["\"a\""])),
             ("\"a\", W/\"b\" ,,\"\"", list(&["\"a\"", "W/\"b\"", "\"\""])),
             ("\"a,b\"", list(&["\"a,b\""])),
@@ -160,10 +154,10 @@ mod tests {
         // If-Match, If-Unmodified-Since, If-None-Match, If-Modified-Since; what becomes of each.
         for (if_match, unmodified, if_none_match, modified, expected) in [
             (None, None, None, None, [Hold, Hold, Hold, Hold]),
-            (Some(Tags::Any), None, None, None, [Fail, Hold, Hold, Hold]),
+            (list("*"), None, None, None, [Fail, Hold, Hold, Hold]),
             (list(&tag), None, None, None, [Fail, Hold, Fail, Fail]),
             (list(&format!("W/{tag}")), None, None, None, [Fail, Fail, Fail, Fail]),
-            (None, None, Some(Tags::Any), None, [Hold, Known, Known, Known]),
+            (None, None, list("*"), None, [Hold, Known, Known, Known]),
             (None, None, list(&tag), None, [Hold, Known, Hold, Hold]),
             (None, None, list(&format!("W/{tag}")), None, [Hold, Known, Hold, Hold]),
             (None, Some(99), None, None, [Hold, Fail, Fail, Hold]),

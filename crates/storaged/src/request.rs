@@ -13,9 +13,6 @@ const TYPE_BYTES_MAX: usize = 255;
 pub const LIMITS: Limits =
     Limits { head_bytes: 16 << 10, line_bytes: 8 << 10, headers: 64, body_bytes: 0 };
 
-/// Says who reads the body of the response next (docs/reference/daemons.md).
-pub const READER_HEADER: &str = "Ntcopy-Reader";
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     Get,
@@ -35,16 +32,6 @@ impl Method {
     }
 }
 
-/// Who reads the body of a response next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reader {
-    Unknown,
-    /// No program here: the peer splices it on.
-    Splice,
-    /// The peer's CPU, right away.
-    Cpu,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     pub method: Method,
@@ -59,7 +46,9 @@ pub struct Request {
     pub if_range: Option<String>,
     /// `Content-Type`; empty if there is none.
     pub content_type: String,
-    pub reader: Reader,
+    /// A CPU here reads the body of the response, and right away: a proxy says so
+    /// (docs/reference/daemons.md).
+    pub cpu_reads: bool,
     /// It came through a proxy, which says so (RFC 9110, 7.6.3).
     pub is_proxied: bool,
 }
@@ -117,11 +106,7 @@ pub fn parse(head: &[u8]) -> Result<Request, Refusal> {
         range: list(&head.headers, "range")?,
         if_range: list(&head.headers, "if-range")?,
         content_type,
-        reader: match list(&head.headers, READER_HEADER)?.as_deref() {
-            Some("splice") => Reader::Splice,
-            Some("cpu") => Reader::Cpu,
-            _ => Reader::Unknown,
-        },
+        cpu_reads: head.headers.all("ntcopy-reader").any(|reader| reader == b"cpu"),
         is_proxied: head.headers.all("via").next().is_some(),
     })
 }
@@ -232,7 +217,7 @@ mod tests {
     fn a_request_with_everything() {
         let request = whole(
             "GET http://h:80/a/b?x=1&y HTTP/1.1\r\nHost: h\r\nRange: bytes=0-1\r\n\
-             If-Range: \"t\"\r\nIf-Match: \"a\"\r\nIf-Match: \"b\"\r\nNtcopy-Reader: splice\r\n\
+             If-Range: \"t\"\r\nIf-Match: \"a\"\r\nIf-Match: \"b\"\r\nNtcopy-Reader: cpu\r\n\
              Connection: x, Close\r\n\r\n",
         );
         assert_eq!(request.method, Method::Get);
@@ -240,8 +225,7 @@ mod tests {
         assert_eq!(request.conditions.if_match, Tags::parse("\"a\", \"b\""));
         assert_eq!(request.range.as_deref(), Some("bytes=0-1"));
         assert_eq!(request.if_range.as_deref(), Some("\"t\""));
-        assert_eq!(request.reader, Reader::Splice);
-        assert!(!request.keep_alive && !request.expects_continue);
+        assert!(request.cpu_reads && !request.keep_alive && !request.expects_continue);
         assert!(!whole("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").keep_alive);
     }
 

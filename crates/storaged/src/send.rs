@@ -2,8 +2,6 @@
 
 mod outgoing;
 
-use crate::request::Reader;
-
 pub use self::outgoing::{Body, Outgoing, Progress, Set};
 
 /// Bodies below this go out in one call with their head: there, a call costs more than a copy.
@@ -28,7 +26,7 @@ pub enum Mode {
 
 /// The way of one response; `hints` says whether the hint is taken on its socket.
 /// docs/reference/daemons.md has the reasons at length.
-pub fn choose(setting: Mode, bytes: u64, reader: Reader, hints: bool) -> Mode {
+pub fn choose(setting: Mode, bytes: u64, cpu_reads: bool, hints: bool) -> Mode {
     match setting {
         // One call, with the head.
         Mode::Auto if bytes < SMALL_BYTES => Mode::Copy,
@@ -36,7 +34,7 @@ pub fn choose(setting: Mode, bytes: u64, reader: Reader, hints: bool) -> Mode {
         Mode::Auto => Mode::Sendfile,
         // A hint is given as asked, but never for bytes that a CPU reads right away: that is the
         // one thing known to be wrong.
-        Mode::Nt | Mode::Adaptive if !hints || reader == Reader::Cpu => Mode::Copy,
+        Mode::Nt | Mode::Adaptive if !hints || cpu_reads => Mode::Copy,
         other => other,
     }
 }
@@ -47,27 +45,24 @@ mod tests {
 
     #[test]
     fn the_table() {
-        use Reader::{Cpu, Splice, Unknown};
         let big = 1 << 20;
-        // Setting, bytes, reader, hints; what comes out.
-        for (setting, bytes, reader, hints, mode) in [
-            (Mode::Auto, 0, Unknown, true, Mode::Copy),
-            (Mode::Auto, SMALL_BYTES - 1, Splice, true, Mode::Copy),
-            (Mode::Auto, SMALL_BYTES, Splice, true, Mode::Sendfile),
-            (Mode::Auto, big, Cpu, true, Mode::Sendfile),
-            (Mode::Auto, big, Unknown, false, Mode::Sendfile),
-            (Mode::Copy, big, Splice, true, Mode::Copy),
-            (Mode::Nt, 1, Unknown, true, Mode::Nt),
-            (Mode::Nt, big, Splice, true, Mode::Nt),
-            (Mode::Nt, big, Cpu, true, Mode::Copy),
-            (Mode::Nt, big, Splice, false, Mode::Copy),
-            (Mode::Adaptive, big, Splice, true, Mode::Adaptive),
-            (Mode::Adaptive, big, Cpu, true, Mode::Copy),
-            (Mode::Sendfile, 1, Cpu, true, Mode::Sendfile),
-            (Mode::Vmsplice, big, Unknown, true, Mode::Vmsplice),
+        // Setting, bytes, a CPU reads, hints; what comes out.
+        for (setting, bytes, cpu_reads, hints, mode) in [
+            (Mode::Auto, 0, false, true, Mode::Copy),
+            (Mode::Auto, SMALL_BYTES - 1, false, true, Mode::Copy),
+            (Mode::Auto, SMALL_BYTES, false, true, Mode::Sendfile),
+            (Mode::Auto, big, true, true, Mode::Sendfile),
+            (Mode::Copy, big, false, true, Mode::Copy),
+            (Mode::Nt, 1, false, true, Mode::Nt),
+            (Mode::Nt, big, true, true, Mode::Copy),
+            (Mode::Nt, big, false, false, Mode::Copy),
+            (Mode::Adaptive, big, false, true, Mode::Adaptive),
+            (Mode::Adaptive, big, true, true, Mode::Copy),
+            (Mode::Sendfile, 1, true, true, Mode::Sendfile),
+            (Mode::Vmsplice, big, false, true, Mode::Vmsplice),
         ] {
-            let chosen = choose(setting, bytes, reader, hints);
-            assert_eq!(chosen, mode, "{setting:?} {bytes} {reader:?} {hints}");
+            let chosen = choose(setting, bytes, cpu_reads, hints);
+            assert_eq!(chosen, mode, "{setting:?} {bytes} {cpu_reads} {hints}");
         }
     }
 }

@@ -30,14 +30,12 @@ pub enum ServeError {
     Io { doing: &'static str, cause: io::Error },
 }
 
-struct Objects(Arc<Shared>);
-
-impl Service for Objects {
+impl Service for Shared {
     type Worker = Worker;
     const NAME: &'static str = "storaged";
 
-    fn worker(&self, index: usize) -> Worker {
-        Worker { shared: Arc::clone(&self.0), index }
+    fn worker(self: &Arc<Shared>, index: usize) -> Worker {
+        Worker { shared: Arc::clone(self), index }
     }
 
     fn serve(worker: Rc<Worker>, conn: Conn) -> impl Future<Output = ()> + 'static {
@@ -50,14 +48,14 @@ impl Service for Objects {
     }
 
     fn report(&self, text: &mut Text) {
-        Counters::tell(self.0.counters.iter(), text);
-        let hints = u8::from(self.0.hints != Support::None);
+        Counters::tell(self.counters.iter(), text);
+        let hints = u8::from(self.hints != Support::None);
         let help = "1 if the kernel takes MSG_NTCOPY; if 0, nt and adaptive copy.";
         text.family("gauge", "hints", help, hints);
     }
 
     fn no_descriptor(&self) {
-        self.0.store.give_up_some();
+        self.store.give_up_some();
     }
 }
 
@@ -76,7 +74,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     let doors = config.options.doors(&config.options.listen);
     let mut options = config.options.clone();
     options.blocking_threads = 2 * config.disk_threads + LISTS;
-    let server = Server::start(Arc::new(Objects(Arc::clone(&shared))), &doors, options)?;
+    let server = Server::start(Arc::clone(&shared), &doors, options)?;
     announce(&server).map_err(io("write to standard output"))?;
     signals.obey(server, || {}).map_err(io("wait for signals"))
 }

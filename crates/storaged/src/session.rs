@@ -15,7 +15,7 @@ use crate::answer::{Answer, Asked};
 use crate::condition::{Current, Verdict};
 use crate::key::Key;
 use crate::plan::plan;
-use crate::request::{LIMITS, Method, Reader, Request, parse};
+use crate::request::{LIMITS, Method, Request, parse};
 use crate::send::{Outgoing, Progress, Set, choose};
 use crate::shared::{Work, Worker};
 use crate::store::{Query, Store, StoreError, Upload};
@@ -62,19 +62,25 @@ async fn exchange(
         conn.input.consume(bytes);
         request
     });
-    let (answer, reader, name) = match request {
+    let (answer, cpu_reads, name) = match request {
         Ok(request) => {
             let answer = Box::pin(answer(worker, conn, &request)).await?;
-            (answer, request.reader, Some((request.method, request.path)))
+            (answer, request.cpu_reads, Some((request.method, request.path)))
         }
         // Where it ends is not known.
         Err(Refusal { status, reason }) => {
             let asked = Asked { is_head, keep_alive: false };
-            (asked.error(status, reason), Reader::Unknown, None)
+            (asked.error(status, reason), false, None)
         }
     };
-    let keep_alive = answer.keep_alive;
-    let sending = Sending::new(worker, conn, set, answer, reader, name, started);
+    let Answer { status, head, in_head, body, keep_alive } = answer;
+    let body_bytes = body.as_ref().map_or(0, |body| body.range.end - body.range.start);
+    let hints = worker.shared.hints != Support::None;
+    let mode = choose(worker.shared.config.mode, body_bytes, cpu_reads, hints);
+    let outgoing = Outgoing::new(head, body, mode, conn.stream.as_fd(), set);
+    let (in_head, is_whole) = (in_head as u64, false);
+    let sending =
+        Sending { worker, conn, name, started, status, in_head, body_bytes, outgoing, is_whole };
     sending.send().await.ok().map(|()| keep_alive)
 }
 
@@ -299,26 +305,7 @@ struct Sending<'a> {
     is_whole: bool,
 }
 
-impl<'a> Sending<'a> {
-    fn new(
-        worker: &'a Worker,
-        conn: &'a mut Conn,
-        set: &mut Set,
-        answer: Answer,
-        reader: Reader,
-        name: Option<(Method, String)>,
-        started: Instant,
-    ) -> Sending<'a> {
-        let config = &worker.shared.config;
-        let body_bytes = answer.body.as_ref().map_or(0, |body| body.range.end - body.range.start);
-        let hints = worker.shared.hints != Support::None;
-        let mode = choose(config.mode, body_bytes, reader, hints);
-        let outgoing = Outgoing::new(answer.head, answer.body, mode, conn.stream.as_fd(), set);
-        let (status, in_head) = (answer.status, answer.in_head as u64);
-        let is_whole = false;
-        Sending { worker, conn, name, started, status, in_head, body_bytes, outgoing, is_whole }
-    }
-
+impl Sending<'_> {
     /// In as many pieces as the peer needs; an error if the connection can't go on.
     async fn send(mut self) -> Result<(), ()> {
         let patience = self.worker.shared.config.send_timeout;

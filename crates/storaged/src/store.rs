@@ -288,30 +288,9 @@ fn cache(open_objects: usize) -> Mutex<LruCache<Key, Arc<Object>>> {
 mod tests {
     use super::*;
 
-    fn put(store: &Arc<Store>, key: &str, body: &[u8]) -> Stored {
-        let mut upload = store.put(&key.parse().unwrap(), "", None).unwrap();
-        upload.write(body).unwrap();
-        upload.commit(&Conditions::default()).unwrap()
-    }
-
-    #[test]
-    fn files_that_the_index_does_not_name_go_at_the_next_start() {
-        let dir = tempfile::tempdir().unwrap();
-        let blobs = || std::fs::read_dir(dir.path().join("blobs")).unwrap().count();
-        let store = Arc::new(Store::open(dir.path(), 4).unwrap());
-        assert!(matches!(Store::open(dir.path(), 4), Err(OpenError::InUse { .. })));
-        assert!(put(&store, "a", b"one").created);
-        assert!(!put(&store, "a", b"two").created);
-        assert_eq!(blobs(), 1);
-        drop(store.put(&"b".parse().unwrap(), "", None).unwrap());
-        assert_eq!(blobs(), 1, "an upload that ends early leaves nothing");
-        drop(store.put(&"b".parse().unwrap(), "", None).unwrap().leak());
-        drop(store);
-        assert_eq!(blobs(), 2);
-        let store = Arc::new(Store::open(dir.path(), 4).unwrap());
-        assert_eq!(blobs(), 1);
-        assert!(put(&store, "b", b"three").created);
-        assert_eq!(store.get(&"a".parse().unwrap()).unwrap().meta().bytes, 3);
+    fn put(store: &Arc<Store>, key: &str) {
+        let upload = store.put(&key.parse().unwrap(), "", None).unwrap();
+        upload.commit(&Conditions::default()).unwrap();
     }
 
     /// After an error of its disk the index is as its last commit has left it.
@@ -319,9 +298,9 @@ mod tests {
     fn an_index_that_failed_is_opened_anew() {
         let dir = tempfile::tempdir().unwrap();
         let store = Arc::new(Store::open(dir.path(), 4).unwrap());
-        put(&store, "a", b"one");
+        put(&store, "a");
         *store.index.write().unwrap() = None;
-        put(&store, "b", b"two");
+        put(&store, "b");
         let query = Query { prefix: String::new(), after: String::new(), limit: 9 };
         let keys: Vec<_> = store.list(&query).unwrap().objects.into_iter().map(|o| o.0).collect();
         assert_eq!(keys, ["a", "b"]);

@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-use super::{Exchange, Fault, Next};
+use super::{Exchange, Next};
 use crate::conn::Conn;
 use crate::error::{Error, Kind, Source};
 use crate::flow::FlowError;
@@ -23,8 +23,7 @@ impl Exchange<'_> {
         if self.keep_client && sent { Next::Keep } else { Next::Goodbye }
     }
 
-    pub(super) fn client_is_gone(&mut self) -> Next {
-        let error = Error::new(Source::Downstream, Kind::Closed, "it is gone");
+    pub(super) fn client_is_gone(&mut self, error: Error) -> Next {
         self.record(CLIENT_GONE, Some(&error));
         Next::Close
     }
@@ -100,25 +99,25 @@ impl Exchange<'_> {
     }
 
     /// The backend closed before it answered.
-    pub(super) fn no_answer(&self, cause: Option<Errno>) -> Fault {
+    pub(super) fn no_answer(&self, cause: Option<Errno>) -> Error {
         let when = if self.heard { "in the middle of its answer" } else { "before it answered" };
-        Fault::Failed(Error::new(Source::Upstream, Kind::Closed, when).because(cause))
+        Error::new(Source::Upstream, Kind::Closed, when).because(cause)
     }
 
-    pub(super) fn bad_answer(&self, why: &str) -> Fault {
+    pub(super) fn bad_answer(&self, why: &str) -> Error {
         let why = format!("its answer: {why}");
-        Fault::Failed(Error::new(Source::Upstream, Kind::Malformed, why))
+        Error::new(Source::Upstream, Kind::Malformed, why)
     }
 
-    pub(super) fn bad_body(&self, error: FlowError) -> Fault {
+    pub(super) fn bad_body(&self, error: FlowError) -> Error {
         let upstream = |kind, why: String| Error::new(Source::Upstream, kind, why);
-        Fault::Failed(match error {
+        match error {
             FlowError::Source(errno) => {
                 upstream(Kind::System, "reading the body".into()).because(errno)
             }
             FlowError::Chunk(error) => upstream(Kind::Malformed, error.to_string()),
             _ => upstream(Kind::Closed, "in the middle of the body".into()),
-        })
+        }
     }
 
     pub(super) fn timeout(&self, up: &Conn) -> Error {

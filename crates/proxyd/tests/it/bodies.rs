@@ -1,5 +1,6 @@
 //! Bodies of every framing and size, spliced and copied, both ways, and whose they are.
 
+use httpd::Place;
 use proxyd::mode::Mode;
 use proxyd::splice::SPLICE_MIN_BYTES;
 
@@ -53,7 +54,7 @@ fn bodies_arrive_whole_in_every_framing_both_ways() {
     // A TCP backend, which the proxy itself is.
     let inner = proxy(&backend, |_| {});
     let at = inner.http.addresses()[0].clone();
-    let outer = proxy(&backend, |config| config.backend = at.into());
+    let outer = proxy(&backend, |config| config.backend = Place(vec![at]));
     exchange(&mut connect(&outer), 1_048_577);
     let server = proxy(&backend, |config| config.pipes = 0);
     exchange(&mut connect(&server), 1_048_577);

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use httpd::Address;
+use httpd::{Address, Place};
 use proxyd::fuzzing::decode;
 use proxyd::server::Server;
 
@@ -338,7 +338,7 @@ fn for_each_request(what: &str, cases: impl Fn(&Sent, &mut dyn FnMut(Case), Case
                 desk.listen(&at);
                 let server = |idle| {
                     proxy(unused, |config| {
-                        config.backend = Address::Unix(at.clone()).into();
+                        config.backend = Place(vec![Address::Unix(at.clone())]);
                         config.backend_idle = idle;
                     })
                 };

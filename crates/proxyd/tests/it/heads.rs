@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use httpd::Address;
+use httpd::{Address, Place};
 
 use crate::common::{Backend, Peer, connect, pattern, proxy};
 
@@ -137,7 +137,7 @@ fn listeners_let_in_what_they_are_told_to() {
         config.method = vec!["GET".to_owned(), "HEAD".to_owned()];
         config.path = vec!["/length/".to_owned(), "/headers".to_owned()];
         config.options.socket_mode = Some(0o606);
-        config.options.listen.push(Address::Unix(path.clone()).into());
+        config.options.listen.push(Place(vec![Address::Unix(path.clone())]));
     });
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o606);
     assert_eq!(connect(&server).get("/length/3").body, pattern(3));

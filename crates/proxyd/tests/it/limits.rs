@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use httpd::Address;
+use httpd::{Address, Place};
 
 use crate::common::{Backend, Peer, connect, counters, eventually, pattern, proxy};
 
@@ -201,7 +201,7 @@ fn a_full_queue_is_waited_for_by_many_and_asked_by_one() {
     let listener = UnixListener::bind(&path).unwrap();
     rustix::net::listen(&listener, 1).unwrap();
     let unused = Backend::standard();
-    let server = proxy(&unused, |config| config.backend = Address::Unix(path).into());
+    let server = proxy(&unused, |config| config.backend = Place(vec![Address::Unix(path)]));
     let mut clients: Vec<_> = (0..40).map(|_| connect(&server)).collect();
     for client in &mut clients {
         client.send("GET /a HTTP/1.1\r\nHost: t\r\n\r\n");

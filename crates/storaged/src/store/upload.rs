@@ -120,13 +120,6 @@ impl Upload {
         at("put.answer").map_err(|error| failed("answer for", &self.key, &error))?;
         Ok(Stored { created: before.is_none(), etag: meta.etag() })
     }
-
-    /// What a process that dies leaves.
-    #[cfg(test)]
-    pub(super) fn leak(mut self) -> Upload {
-        self.kept = true;
-        self
-    }
 }
 
 impl Drop for Upload {
