@@ -11,14 +11,6 @@ pub enum Body {
     UntilClose,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
-    /// This number of them belongs to the body; 0 if more must come to tell.
-    pub taken: usize,
-    /// And so many of those, from the first on, are content.
-    pub content: usize,
-}
-
 impl Body {
     pub fn new(framing: Framing) -> Body {
         match framing {
@@ -54,19 +46,20 @@ impl Body {
         }
     }
 
-    pub fn next(&mut self, input: &[u8]) -> Result<Step, ChunkError> {
+    /// How many of the first bytes of `input` belong to the body, 0 if more must come to tell; and how
+    /// many of those, from the first on, are content.
+    pub fn next(&mut self, input: &[u8]) -> Result<(usize, usize), ChunkError> {
         let all = input.len();
         match self {
-            Body::UntilClose => Ok(Step { taken: all, content: all }),
+            Body::UntilClose => Ok((all, all)),
             Body::Length(left) => {
                 let taken = usize::try_from(*left).map_or(all, |left| left.min(all));
                 *left -= taken as u64;
-                Ok(Step { taken, content: taken })
+                Ok((taken, taken))
             }
             Body::Chunked(chunks) => {
                 let (taken, event) = chunks.next(input)?;
-                let content = if let Event::Data(bytes) = event { bytes } else { 0 };
-                Ok(Step { taken, content })
+                Ok((taken, if let Event::Data(bytes) = event { bytes } else { 0 }))
             }
         }
     }

@@ -40,7 +40,7 @@ mod target;
 mod ticket;
 
 pub use address::{Address, BadAddress, Place};
-pub use body::{Body, Step};
+pub use body::Body;
 pub use chunk::{ChunkError, Chunks, Event};
 pub use conn::{Conn, Ended};
 pub use head::{Input, Limits, Scanner};

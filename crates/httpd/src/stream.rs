@@ -70,17 +70,6 @@ impl Stream {
         self.writable = true;
     }
 
-    /// Until the socket may have room.
-    pub async fn has_room(&mut self) {
-        poll_fn(|cx| {
-            while !self.writable {
-                ready!(self.poll_event(cx));
-            }
-            Poll::Ready(())
-        })
-        .await;
-    }
-
     /// Ready once the peer is gone for both directions.
     pub fn poll_hung_up(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !self.hung_up {
@@ -106,7 +95,13 @@ impl Stream {
     /// Waits for the end of a `connect` that is under way.
     pub async fn connected(&mut self) -> Result<(), Errno> {
         self.writable = false;
-        self.has_room().await;
+        poll_fn(|cx| {
+            while !self.writable {
+                ready!(self.poll_event(cx));
+            }
+            Poll::Ready(())
+        })
+        .await;
         rustix::net::sockopt::socket_error(&self.fd).and_then(|result| result)
     }
 

@@ -37,10 +37,6 @@ impl Conn {
         }
     }
 
-    pub fn can_splice_from(&self) -> bool {
-        matches!(self, Conn::Plain(_))
-    }
-
     pub fn can_splice_to(&self) -> bool {
         matches!(self, Conn::Plain(_) | Conn::Kernel(_))
     }
@@ -111,15 +107,15 @@ impl Conn {
     ) -> Poll<Result<Moved, Errno>> {
         let Conn::Plain(socket) = self else { return Poll::Ready(Ok(Moved::Unsupported)) };
         let was_empty = pipe.held() == 0;
-        let mut full = false;
-        let moved = socket.poll_in(cx, |fd| match splice::to_pipe(fd, pipe, limit)? {
-            Moved::Blocked if was_empty || is_silent(fd) => Err(Errno::AGAIN),
-            moved => {
-                full = moved == Moved::Blocked;
-                Ok(moved)
-            }
+        let moved = socket.poll_in(cx, |fd| match splice::to_pipe(fd, pipe, limit) {
+            // The pipe is full.
+            Err(Errno::AGAIN) if !was_empty && !is_silent(fd) => Ok(None),
+            moved => moved.map(Some),
         });
-        if full { Poll::Pending } else { moved }
+        match ready!(moved)? {
+            Some(moved) => Poll::Ready(Ok(moved)),
+            None => Poll::Pending,
+        }
     }
 
     /// [`splice::from_pipe`], with the flag.
@@ -128,10 +124,7 @@ impl Conn {
         cx: &mut Context<'_>,
         pipe: &mut Pipe,
     ) -> Poll<Result<Moved, Errno>> {
-        self.socket_mut().poll_out(cx, |fd| match splice::from_pipe(pipe, fd)? {
-            Moved::Blocked => Err(Errno::AGAIN),
-            moved => Ok(moved),
-        })
+        self.socket_mut().poll_out(cx, |fd| splice::from_pipe(pipe, fd))
     }
 
     /// Says that nothing more will be sent, behind everything that was; it waits for a client that

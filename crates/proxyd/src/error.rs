@@ -21,7 +21,7 @@ pub enum Kind {
     Timeout,
     #[error("closed too early")]
     Closed,
-    /// So that it gets no answer.
+    /// It gets no answer.
     #[error("gone")]
     Gone,
     #[error("malformed")]

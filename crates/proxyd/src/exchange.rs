@@ -199,17 +199,14 @@ impl Exchange<'_> {
     fn rewind(&mut self, reused: bool) {
         let (worker, framing) = (self.worker, self.asked.framing);
         debug_assert_eq!(self.request.consumed, 0, "a request is not begun again in its middle");
+        debug_assert!(!self.heard, "nor once it is being answered");
         self.request.release(&mut worker.pipes.borrow_mut());
         self.request = Flow::new();
         self.request.out.push(&self.asked.head);
-        let may_splice = !worker.shared.config.no_splice && self.client.can_splice_from();
+        let may_splice = !worker.shared.config.no_splice && !self.client.is_encrypted();
         let limit = worker.shared.http.body_bytes;
         self.request.start(framing, framing == Framing::Chunked, may_splice, limit);
-        (self.reused, self.tried) = (reused, false);
-        self.sent_at = None;
-        self.broken = false;
-        self.heard = false;
-        self.interims = 0;
+        (self.reused, self.sent_at, self.broken) = (reused, None, false);
         self.pace.again();
     }
 

@@ -314,7 +314,7 @@ impl Flow {
         match moved.map_err(FlowError::Source)? {
             Moved::Bytes(bytes) => self.spliced(bytes as u64).map(Some),
             Moved::End => self.ended().map(Some),
-            Moved::Blocked | Moved::Unsupported => {
+            Moved::Unsupported => {
                 self.may_splice = false;
                 self.release(pipes);
                 Ok(None)

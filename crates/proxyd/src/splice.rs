@@ -1,14 +1,7 @@
 //! Socket to pipe and pipe to socket: the only place that splices.
 //!
-//! Both ends are non-blocking. Both functions return
-//!
-//! | value | meaning |
-//! |---|---|
-//! | `Moved::Bytes(n)` | n bytes went over, at least 1 |
-//! | `Moved::Blocked` | nothing went over; which side is in the way is said below |
-//! | `Moved::End` | the source has ended; [`to_pipe`] only |
-//! | `Moved::Unsupported` | these descriptors can't be spliced; nothing was consumed, copy instead |
-//! | `Err(errno)` | the socket is broken |
+//! Both ends are non-blocking, and EAGAIN is an error like any other. It has two readings, of which
+//! the pipe's count tells the right one: see both functions.
 
 use std::os::fd::AsFd;
 
@@ -23,20 +16,19 @@ pub const SPLICE_MIN_BYTES: u64 = 16 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
-    /// This number of bytes went over.
+    /// This number of bytes went over, at least 1.
     Bytes(usize),
-    /// None did, and none can at present.
-    Blocked,
+    /// The source has ended.
     End,
-    /// Splicing can't be had here.
+    /// These descriptors can't be spliced: nothing was consumed, copy instead.
     Unsupported,
 }
 
 /// Splices from a socket into the pipe, at most `limit` bytes, which must not be 0.
 ///
-/// EAGAIN has two readings: the socket is empty, or the pipe is full. Bytes alone don't tell:
-/// a pipe is full when its slots are taken, and a slot may hold a single byte. With an empty pipe
-/// `Blocked` means one thing: the socket has nothing now. With another the caller has to ask.
+/// EAGAIN: the socket is empty, or the pipe is full. Bytes alone don't tell: a pipe is full when its
+/// slots are taken, and a slot may hold a single byte. With an empty pipe the socket has nothing now;
+/// with another the caller has to ask.
 pub fn to_pipe(socket: impl AsFd, pipe: &mut Pipe, limit: usize) -> Result<Moved, Errno> {
     debug_assert!(pipe.held < pipe.capacity && limit > 0);
     let limit = limit.min(pipe.capacity - pipe.held);
@@ -49,7 +41,6 @@ pub fn to_pipe(socket: impl AsFd, pipe: &mut Pipe, limit: usize) -> Result<Moved
             pipe.held += bytes;
             Ok(Moved::Bytes(bytes))
         }
-        Err(Errno::AGAIN) => Ok(Moved::Blocked),
         Err(errno) if is_unsupported(errno) => Ok(Moved::Unsupported),
         Err(errno) => Err(errno),
     }
@@ -57,8 +48,7 @@ pub fn to_pipe(socket: impl AsFd, pipe: &mut Pipe, limit: usize) -> Result<Moved
 
 /// Splices from the pipe, which must hold bytes, to a socket.
 ///
-/// EAGAIN has two readings here too: the pipe is empty, or the socket is full. The pipe's count
-/// says that it is not empty, so `Blocked` means that the socket has no room now.
+/// EAGAIN: the socket has no room now, for the pipe's count says that it is not empty.
 pub fn from_pipe(pipe: &mut Pipe, socket: impl AsFd) -> Result<Moved, Errno> {
     debug_assert!(pipe.held > 0);
     let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
@@ -66,7 +56,7 @@ pub fn from_pipe(pipe: &mut Pipe, socket: impl AsFd) -> Result<Moved, Errno> {
         rustix::io::retry_on_intr(|| splice(&pipe.read, None, &socket, None, pipe.held, flags));
     match moved {
         // Writers of the pipe are all here, so it has not ended: no progress, no end.
-        Ok(0) | Err(Errno::AGAIN) => Ok(Moved::Blocked),
+        Ok(0) => Err(Errno::AGAIN),
         Ok(bytes) => {
             pipe.held -= bytes;
             Ok(Moved::Bytes(bytes))
@@ -100,7 +90,7 @@ mod tests {
         while rustix::io::write(&sink, &[7; 4096]).is_ok() {}
         rustix::io::write(&pipe.write, b"x").unwrap();
         pipe.held = 1;
-        assert_eq!(from_pipe(&mut pipe, &sink), Ok(Moved::Blocked));
+        assert_eq!(from_pipe(&mut pipe, &sink), Err(Errno::AGAIN));
         drop(drain);
         assert_eq!(from_pipe(&mut pipe, &sink), Err(Errno::PIPE));
         assert_eq!(pipe.held(), 1);

@@ -21,19 +21,10 @@ pub enum Method {
     Delete,
 }
 
-impl Method {
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Get => "GET",
-            Method::Head => "HEAD",
-            Method::Put => "PUT",
-            Method::Delete => "DELETE",
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
+    /// Method and target, for the log.
+    pub name: String,
     pub method: Method,
     pub path: String,
     pub query: Option<String>,
@@ -46,8 +37,7 @@ pub struct Request {
     pub if_range: Option<String>,
     /// `Content-Type`; empty if there is none.
     pub content_type: String,
-    /// A CPU here reads the body of the response, and right away: a proxy says so
-    /// (docs/reference/daemons.md).
+    /// A proxy says that a CPU here reads the body of the response, and right away.
     pub cpu_reads: bool,
     /// It came through a proxy, which says so (RFC 9110, 7.6.3).
     pub is_proxied: bool,
@@ -95,6 +85,7 @@ pub fn parse(head: &[u8]) -> Result<Request, Refusal> {
     let content_type =
         if method == Method::Put { content_type(&head.headers)? } else { String::new() };
     Ok(Request {
+        name: head.name(),
         method,
         path: path.to_owned(),
         query: query.strip_prefix('?').map(str::to_owned),

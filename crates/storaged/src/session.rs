@@ -65,12 +65,12 @@ async fn exchange(
     let (answer, cpu_reads, name) = match request {
         Ok(request) => {
             let answer = Box::pin(answer(worker, conn, &request)).await?;
-            (answer, request.cpu_reads, Some((request.method, request.path)))
+            (answer, request.cpu_reads, request.name)
         }
         // Where it ends is not known.
         Err(Refusal { status, reason }) => {
             let asked = Asked { is_head, keep_alive: false };
-            (asked.error(status, reason), false, None)
+            (asked.error(status, reason), false, String::new())
         }
     };
     let Answer { status, head, in_head, body, keep_alive } = answer;
@@ -211,11 +211,10 @@ async fn put(
     }
     let mut pace = Pace::new(config.options.body_timeout);
     while !body.is_done() {
-        let step = match body.next(conn.input.bytes()) {
-            Ok(step) => step,
-            Err(_) => return Some(last.error(400, "the chunked body is malformed")),
+        let Ok((taken, content)) = body.next(conn.input.bytes()) else {
+            return Some(last.error(400, "the chunked body is malformed"));
         };
-        if step.taken == 0 {
+        if taken == 0 {
             // Little of what follows the body.
             let most = body.next_bytes().saturating_add(LIMITS.head_bytes as u64).min(READ_BYTES);
             match pace.within(conn.input.fill(&mut conn.stream, most as usize)).await {
@@ -228,17 +227,17 @@ async fn put(
             }
             continue;
         }
-        if upload.bytes() + step.content as u64 > config.object_max {
+        if upload.bytes() + content as u64 > config.object_max {
             return Some(last.error(413, TOO_LARGE));
         }
-        if step.content > 0
-            && let Err(error) = upload.write(&conn.input.bytes()[..step.content])
+        if content > 0
+            && let Err(error) = upload.write(&conn.input.bytes()[..content])
         {
             return Some(worker.failed(last, &error));
         }
-        conn.input.consume(step.taken);
-        worker.counters().received.add(step.content as u64);
-        pace.moved(step.taken as u64);
+        conn.input.consume(taken);
+        worker.counters().received.add(content as u64);
+        pace.moved(taken as u64);
     }
     let conditions = request.conditions.clone();
     let stored = shared.wait(Work::Change, move || upload.commit(&conditions)).await;
@@ -295,8 +294,8 @@ fn list_page(store: &Store, query: &Query) -> Result<Vec<u8>, StoreError> {
 struct Sending<'a> {
     worker: &'a Worker,
     conn: &'a mut Conn,
-    /// What was asked for; `None` if that is not known.
-    name: Option<(Method, String)>,
+    /// What was asked for; empty if that is not known.
+    name: String,
     started: Instant,
     status: u16,
     in_head: u64,
@@ -327,8 +326,7 @@ impl Sending<'_> {
                 }
                 Ok(Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN)) => return Err(()),
                 Ok(Err(errno)) => {
-                    let path = self.name.as_ref().map_or("", |(_, path)| path);
-                    tracing::error!(path, %errno, "a response was cut off");
+                    tracing::error!(request = ?self.name, %errno, "a response was cut off");
                     return Err(());
                 }
                 Err(TimedOut) => {
@@ -353,11 +351,9 @@ impl Drop for Sending<'_> {
         if self.body_bytes > 0 {
             counters.sent(mode, sent);
         }
-        let (method, path) = self.name.as_ref().map(|(m, p)| (m.name(), &**p)).unzip();
         tracing::debug!(
             peer = ?self.conn.peer,
-            method,
-            path = ?path.unwrap_or_default(),
+            request = ?self.name,
             status = self.status,
             body_bytes = sent + self.in_head,
             us = self.started.elapsed().as_micros() as u64,

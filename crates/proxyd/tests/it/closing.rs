@@ -5,8 +5,7 @@
 //! something is done at most once. Every body contains a request of its own, so that whoever
 //! loses count of the framing serves it, and is seen.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,8 +15,9 @@ use std::time::{Duration, Instant};
 use httpd::{Address, Place};
 use proxyd::fuzzing::decode;
 use proxyd::server::Server;
+use rustix::event::{PollFd, PollFlags, poll};
 
-use crate::common::{Backend, header, proxy};
+use crate::common::{Backend, Peer, connect, header, proxy};
 
 /// What bodies say: a request, for whoever takes it for one.
 const PAYLOAD: &str = "x0\r\n\r\nPUT /smuggled HTTP/1.1\r\nHost: t\r\nContent-Length: 0\r\n\r\n";
@@ -245,8 +245,9 @@ impl Bench<'_> {
             while desk.cuts.load(Ordering::SeqCst) == before && Instant::now() < until {
                 thread::yield_now();
             }
-            let _ = client.set_read_timeout(Some(MOMENT));
-            let _ = client.peek(&mut [0; 1]);
+            let socket = client.socket();
+            let _ =
+                poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&MOMENT.try_into().unwrap()));
         });
         let (method, .., says) = self.request;
         let expected = ((*method).to_owned(), path, says.as_bytes().to_vec());
@@ -298,26 +299,17 @@ fn judge(case: Case, act: &Act, mut got: &[u8]) -> Option<usize> {
 }
 
 /// Sends the parts, and reads all that comes until the end.
-fn exchange(server: &Server, parts: &[&[u8]], mut between: impl FnMut(&TcpStream)) -> Vec<u8> {
-    let Address::Tcp(address) = server.http.addresses()[0] else { panic!() };
-    let mut client = TcpStream::connect(address).unwrap();
-    client.set_nodelay(true).unwrap();
+fn exchange(server: &Server, parts: &[&[u8]], mut between: impl FnMut(&Peer)) -> Vec<u8> {
+    let mut client = connect(server);
     for (at, part) in parts.iter().enumerate() {
         if at > 0 && !part.is_empty() && !parts[at - 1].is_empty() {
             between(&client);
         }
         // It may have been answered and closed by then.
-        let _ = client.write_all(part);
+        client.try_send(part);
     }
-    let _ = client.shutdown(std::net::Shutdown::Write);
-    client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let mut got = Vec::new();
-    match client.read_to_end(&mut got) {
-        Err(error) if error.kind() != ErrorKind::ConnectionReset => {
-            panic!("{error} after {}", got.escape_ascii())
-        }
-        _ => got,
-    }
+    client.half_close();
+    client.rest()
 }
 
 /// Runs the cases of each request in a thread of its own.

@@ -26,30 +26,22 @@ struct Change {
     steps: u64,
 }
 
+const fn change(
+    name: &'static str,
+    key: &'static str,
+    before: Option<(u64, usize)>,
+    after: Option<(u64, usize)>,
+    steps: u64,
+) -> Change {
+    Change { name, key, before, after, steps }
+}
+
 /// A PUT creates, writes, syncs twice, commits and answers; a DELETE commits and answers.
 const CHANGES: [Change; 4] = [
-    Change {
-        name: "a first object",
-        key: "/a/b/o",
-        before: None,
-        after: Some((1, 150_000)),
-        steps: 6,
-    },
-    Change {
-        name: "another version",
-        key: "/a/o",
-        before: Some((1, 150_000)),
-        after: Some((2, 70_000)),
-        steps: 6,
-    },
-    Change {
-        name: "an empty version",
-        key: "/o",
-        before: Some((1, 10)),
-        after: Some((2, 0)),
-        steps: 5,
-    },
-    Change { name: "a deletion", key: "/a/o", before: Some((1, 150_000)), after: None, steps: 2 },
+    change("a first object", "/a/b/o", None, Some((1, 150_000)), 6),
+    change("another version", "/a/o", Some((1, 150_000)), Some((2, 70_000)), 6),
+    change("an empty version", "/o", Some((1, 10)), Some((2, 0)), 5),
+    change("a deletion", "/a/o", Some((1, 150_000)), None, 2),
 ];
 
 fn content(of: Option<(u64, usize)>) -> Option<Vec<u8>> {

@@ -248,6 +248,6 @@ fn requests_are_counted_and_logged() {
     daemon.client().get("/%1b%22%0a");
     daemon.wait_for_stat(|stat| stat["responses_4xx_total"] == 2);
     let log = daemon.log();
-    let line = log.lines().find(|line| line.contains("method=\"GET\" path=\"/o\" status=200"));
+    let line = log.lines().find(|line| line.contains("request=\"GET /o\" status=200"));
     assert!(line.is_some_and(|line| line.contains("body_bytes=10")), "{log}");
 }
