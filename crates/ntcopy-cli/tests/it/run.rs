@@ -10,7 +10,7 @@ use std::{env, fs};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{
-    beside, good,
+    good,
     preload::{PYTHON, SENDER, SENT_BYTES, hinted, library, rises},
     text,
 };
@@ -283,32 +283,6 @@ fn a_program_that_ends_at_once_is_not_missed() {
     for _ in 0..20 {
         assert!(output(&["--anyway", "--stat", "--", "true"]).status.success());
     }
-}
-
-/// The timing program. All of the tests together have it built; this one alone builds it.
-fn run_overhead() -> PathBuf {
-    let example = Path::new(program()).with_file_name("examples").join("run_overhead");
-    if !example.exists() {
-        beside(&["-p", "ntcopy-cli", "--example", "run_overhead"]);
-    }
-    example
-}
-
-#[test]
-fn what_it_costs_a_call_that_it_leaves_alone_can_be_measured() {
-    let example = run_overhead();
-    let timing = |library: &str| {
-        let mut timing = Command::new(&example);
-        timing.args(["--pairs", "5", "--calls", "20", library]);
-        timing.output().expect("the example starts")
-    };
-    let table = good(&timing(library()));
-    let rows: Vec<&str> = table.lines().skip(2).collect();
-    assert_eq!(rows.len(), 10, "{table}");
-    assert!(rows.iter().all(|row| row.split('|').count() == 6 && row.contains("x (")), "{table}");
-    // Without the library, nothing is measured.
-    let none = timing("/nonexistent.so");
-    assert!(!none.status.success() && none.stdout.is_empty(), "{none:?}");
 }
 
 /// The sum of all that a kernel counted under each of these command lines, in its own guest.
