@@ -6,13 +6,14 @@ mod filter;
 mod inherited;
 mod library;
 mod program;
-mod start;
 mod watcher;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 
+use anyhow::Context as _;
 use ntcopy::socket::{self, Support};
 use ntcopy::uapi;
 use ntcopy_record::units::Bytes;
@@ -147,19 +148,21 @@ impl Settings {
     }
 }
 
-/// How `ntcopy try` has a program hinted.
+/// A program as it would be started, and what is in the way of the hint.
 pub struct Hinting {
-    /// What the program has in its environment for that; nothing without the library.
-    pub environment: Vec<(OsString, OsString)>,
+    program: Program,
+    settings: Settings,
+    /// None where a filter may not allow to ask.
+    support: Option<Support>,
+    library: Option<PathBuf>,
     /// Why the hint would reach no socket.
     pub obstacles: Vec<String>,
-    /// Whether the obstacle is this kernel, and another one would do.
+    /// Whether an obstacle is this kernel, and another one would do.
     pub needs_kernel: bool,
 }
 
 impl Hinting {
-    /// Tells of a program as [`run`] would start it with these arguments, or gives the exit code of
-    /// a shell that finds no such program.
+    /// Tells of a program, or gives the exit code of a shell that finds none of that name.
     pub fn of(args: &Args) -> Result<Hinting, ExitCode> {
         let program = Program::find(&args.command[0]).map_err(|missing| {
             eprintln!("ntcopy: {missing}");
@@ -167,24 +170,35 @@ impl Hinting {
         })?;
         let filters = filter::allowing();
         let settings = Settings::new(args, filters.as_ref().copied().unwrap_or(0));
-        let kernel_obstacle =
-            filters.is_ok().then(socket::kernel_support).and_then(kernel_obstacle);
-        let library = library::find(args.library.as_deref());
+        let support = filters.is_ok().then(socket::kernel_support);
+        let kernel_obstacle = support.and_then(kernel_obstacle);
         let needs_kernel = kernel_obstacle.is_some();
-        let environment = library.as_deref().map(|library| {
-            let preload = start::preloads(std::env::var_os("LD_PRELOAD"), library);
-            let settings = settings.environment().map(|(name, value)| (name.into(), value.into()));
-            [("LD_PRELOAD".into(), preload)].into_iter().chain(settings).collect()
-        });
-        Ok(Hinting {
-            environment: environment.unwrap_or_default(),
-            obstacles: [filters.err(), kernel_obstacle, program.obstacle(), library.err()]
-                .into_iter()
-                .flatten()
-                .collect(),
-            needs_kernel,
-        })
+        let library = library::find(args.library.as_deref());
+        let (library, no_library) =
+            library.map_or_else(|why| (None, Some(why)), |it| (Some(it), None));
+        let obstacles = [filters.err(), kernel_obstacle, program.obstacle(), no_library];
+        let obstacles = obstacles.into_iter().flatten().collect();
+        Ok(Hinting { program, settings, support, library, obstacles, needs_kernel })
     }
+
+    /// What the program has in its environment for that; nothing without the library.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        let Some(library) = &self.library else { return Vec::new() };
+        let preload = preloads(std::env::var_os("LD_PRELOAD"), library);
+        let settings = self.settings.environment().map(|(name, value)| (name.into(), value.into()));
+        [("LD_PRELOAD".into(), preload)].into_iter().chain(settings).collect()
+    }
+}
+
+/// The library after those that are there already: they see the program's calls as it made them,
+/// and we what they make of them.
+fn preloads(others: Option<OsString>, library: &Path) -> OsString {
+    let mut all = others.unwrap_or_default();
+    if !all.is_empty() {
+        all.push(":");
+    }
+    all.push(library);
+    all
 }
 
 /// Why a program can't be hinted on any kernel.
@@ -213,43 +227,33 @@ fn remark() -> Option<&'static str> {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let program = match Program::find(&args.command[0]) {
-        Ok(program) => program,
-        Err(missing) => {
-            eprintln!("ntcopy: {missing}");
-            return Ok(ExitCode::from(missing.exit_code()));
-        }
+    let hinting = match Hinting::of(&args) {
+        Ok(hinting) => hinting,
+        Err(code) => return Ok(code),
     };
-    let filters = filter::allowing();
-    let settings = Settings::new(&args, filters.as_ref().copied().unwrap_or(0));
-    // A filter may not allow this question, either.
-    let support = filters.is_ok().then(socket::kernel_support);
-    let library = library::find(args.library.as_deref());
-    let kernel_obstacle = support.and_then(kernel_obstacle);
-    let obstacles: Vec<String> = [filters.err(), kernel_obstacle, program.obstacle()]
-        .into_iter()
-        .flatten()
-        .chain(library.as_ref().err().cloned())
-        .collect();
+    let is_hinted = hinting.obstacles.is_empty();
     if args.explain {
-        explain::print(&program, &settings, support, library.as_deref().ok(), &obstacles);
-        let is_hinted = obstacles.is_empty();
+        explain::print(&hinting);
         return Ok(ExitCode::from(if is_hinted { 0 } else { super::NOT_AVAILABLE }));
     }
-    for obstacle in &obstacles {
+    for obstacle in &hinting.obstacles {
         eprintln!("ntcopy: {obstacle}");
     }
-    if !obstacles.is_empty() && !args.anyway {
+    if !is_hinted && !args.anyway {
         eprintln!("ntcopy: not started; --anyway starts it all the same");
         return Ok(ExitCode::from(super::NOT_AVAILABLE));
     }
     if let Some(remark) = remark() {
         eprintln!("ntcopy: {remark}");
     }
+    let mut command = Command::new(hinting.program.path());
+    command.arg0(&args.command[0]).args(&args.command[1..]);
     // What is in the way of the program itself need not be in that of its children. A filter is.
-    let library = library.ok().filter(|_| support.is_some());
-    let command = start::command(&program, &args.command, &settings, library.as_deref())?;
-    let watcher = match (args.stat, support) {
+    if hinting.support.is_some() {
+        command.envs(hinting.environment());
+    }
+    inherited::pass_on(&mut command).context("cannot see which signals are blocked")?;
+    let watcher = match (args.stat, hinting.support) {
         (false, _) => None,
         (true, None) => Some(Err("nothing of the program would be hinted".to_owned())),
         (true, Some(_)) => Some(watcher::Watcher::start()),
@@ -257,7 +261,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let watcher = watcher.and_then(|started| {
         started.inspect_err(|why| eprintln!("ntcopy: --stat is left out: {why}")).ok()
     });
-    Ok(start::instead(command, watcher))
+    // Becomes the program.
+    let error = command.exec();
+    watcher.into_iter().for_each(watcher::Watcher::dismiss);
+    eprintln!("ntcopy: {} cannot be run: {error}", hinting.program.path().display());
+    Ok(ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }))
 }
 
 #[cfg(test)]
@@ -277,19 +285,6 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_program_is_its_own() {
-        for line in
-            [&["--anyway", "--", "cat", "--stat", "-n"][..], &["--anyway", "cat", "--stat", "-n"]]
-        {
-            let args = parse(line);
-            assert!(args.anyway && !args.stat);
-            assert_eq!(args.command, ["cat", "--stat", "-n"]);
-        }
-        assert!(Line::try_parse_from(["run", "--bogus", "cat"]).is_err());
-        assert!(Line::try_parse_from(["run"]).is_err());
-    }
-
-    #[test]
     fn families_are_those_said_or_unix_and_tcp() {
         for (line, families) in [
             (&["cat"][..], "unix,tcp"),
@@ -301,11 +296,14 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_units() {
-        let settings = Settings::new(&parse(&["--min-bytes", "64KiB", "--mode", "nt", "cat"]), 2);
-        let environment = settings.environment();
-        assert_eq!(environment[0], ("NTCOPY_PRELOAD_MIN_BYTES", "65536".to_owned()));
-        assert_eq!(environment[2], ("NTCOPY_PRELOAD_MODE", "nt".to_owned()));
-        assert_eq!(environment[3], ("NTCOPY_PRELOAD_FILTERS", "2".to_owned()));
+    fn other_preloads_stay_and_come_first() {
+        let library = Path::new("/lib/l.so");
+        for (others, all) in [
+            (None, "/lib/l.so"),
+            (Some(""), "/lib/l.so"),
+            (Some("a.so b.so"), "a.so b.so:/lib/l.so"),
+        ] {
+            assert_eq!(preloads(others.map(OsString::from), library), all);
+        }
     }
 }

@@ -145,16 +145,3 @@ fn its_output_ends_when_the_program_closes_it_and_the_report_comes_last() {
     assert!(is_report(after) && !is_report(before), "{said}");
     assert_eq!(output.status.code(), Some(3));
 }
-
-#[test]
-fn a_program_that_cannot_be_started_has_no_report() {
-    let folder = tempfile::tempdir().unwrap();
-    let broken = folder.path().join("broken");
-    std::fs::write(&broken, "#!/nonexistent/interpreter\n").unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&broken, mode).unwrap();
-    let output = command(Some(&["--stat", "--"])).arg(&broken).output().unwrap();
-    assert_eq!(output.status.code(), Some(127), "{output:?}");
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("cannot be run") && !said.contains("counts nothing"), "{said}");
-}

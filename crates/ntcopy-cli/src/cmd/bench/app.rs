@@ -146,7 +146,7 @@ impl AppArgs {
             command: vec![OsString::from(program)],
         };
         match hint::Hinting::of(&asked) {
-            Ok(hinting) if hinting.obstacles.is_empty() => Ok(hinting.environment),
+            Ok(hinting) if hinting.obstacles.is_empty() => Ok(hinting.environment()),
             Ok(hinting) => Err(hinting.obstacles.join("; ")),
             Err(_) => Err(format!("{} cannot be run", program.display())),
         }

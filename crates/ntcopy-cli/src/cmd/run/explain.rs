@@ -1,25 +1,18 @@
 //! `--explain`: what would happen, and why.
 
-use std::path::Path;
-
 use ntcopy::socket::Support;
 
 use super::elf::Elf;
-use super::program::{Program, Step, What};
-use super::{Mode, Settings};
+use super::program::{Step, What};
+use super::{Hinting, Mode, Settings};
 
-pub fn print(
-    program: &Program,
-    settings: &Settings,
-    support: Option<Support>,
-    library: Option<&Path>,
-    obstacles: &[String],
-) {
+pub fn print(hinting: &Hinting) {
+    let Hinting { program, settings, support, library, obstacles, .. } = hinting;
     for (at, step) in program.steps.iter().enumerate() {
         let role = if at == 0 { "program" } else { "run by" };
         println!("{role:<10}{}: {}", step.path.display(), describe(step));
     }
-    println!("{:<10}{}", "kernel", taker(support));
+    println!("{:<10}{}", "kernel", taker(*support));
     if let Some(library) = library {
         println!("{:<10}{}", "library", library.display());
     }

@@ -5,28 +5,79 @@
 //! that does not exist: the kernel answers a call that passes the filter with `EBADF`, and nothing
 //! is done. The library gets the number of these filters, and does nothing under more of them.
 
-use std::{fs, io, mem, ptr};
+use std::{fs, io};
 
 use libc::{c_int, c_long};
 use ntcopy::{socket, uapi};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-const NO_DESCRIPTOR: c_int = -1;
+const NO_DESCRIPTOR: c_long = -1;
 
-/// A system call's name, and making it: whether it was answered as by the kernel itself.
-type Call = (&'static str, fn() -> bool);
+/// A system call that touches no memory: there is no such descriptor, or there are no slices.
+struct Call {
+    name: &'static str,
+    number: c_long,
+    arguments: [c_long; 6],
+    answer: Answer,
+}
 
-const CALLS: [Call; 9] = [
-    ("sendto", sendto),
-    ("sendmsg", sendmsg),
-    ("getsockopt", getsockopt),
-    ("setsockopt", setsockopt),
-    ("openat", openat),
-    ("ioctl", ioctl),
-    ("process_vm_readv", process_vm_readv),
-    ("process_vm_writev", process_vm_writev),
-    ("getpid", getpid),
-];
+/// How the kernel itself answers.
+enum Answer {
+    /// `EBADF`.
+    NoDescriptor,
+    /// It is done; or `ENOSYS`, and messages off the stack are not hinted.
+    Done,
+    /// The device need not be there, nor be open to every user: it is enough to live through it.
+    Any,
+}
+
+fn calls() -> [Call; 9] {
+    let (flag, option) = (c_long::from(uapi::MSG_NTCOPY), c_long::from(uapi::SO_NTCOPY));
+    let (level, size_bytes) = (c_long::from(libc::SOL_SOCKET), size_of::<c_int>() as c_long);
+    let (folder, access) = (c_long::from(libc::AT_FDCWD), c_long::from(libc::O_RDWR));
+    let none = NO_DESCRIPTOR;
+    let call = |name, number, answer, first: &[c_long]| {
+        let mut arguments = [0; 6];
+        arguments[..first.len()].copy_from_slice(first);
+        Call { name, number, arguments, answer }
+    };
+    [
+        call("sendto", libc::SYS_sendto, Answer::NoDescriptor, &[none, 0, 0, flag]),
+        call("sendmsg", libc::SYS_sendmsg, Answer::NoDescriptor, &[none, 0, flag]),
+        call("getsockopt", libc::SYS_getsockopt, Answer::NoDescriptor, &[none, level, option]),
+        call(
+            "setsockopt",
+            libc::SYS_setsockopt,
+            Answer::NoDescriptor,
+            &[none, level, option, 0, size_bytes],
+        ),
+        call(
+            "openat",
+            libc::SYS_openat,
+            Answer::Any,
+            &[folder, uapi::MODULE_PATH.as_ptr() as c_long, access],
+        ),
+        call("ioctl", libc::SYS_ioctl, Answer::NoDescriptor, &[none, uapi::IOC_QUERY.into()]),
+        call("process_vm_readv", libc::SYS_process_vm_readv, Answer::Done, &[]),
+        call("process_vm_writev", libc::SYS_process_vm_writev, Answer::Done, &[]),
+        call("getpid", libc::SYS_getpid, Answer::Done, &[]),
+    ]
+}
+
+impl Call {
+    /// Whether it is answered as by the kernel itself.
+    fn is_answered(&self) -> bool {
+        let [a, b, c, d, e, f] = self.arguments;
+        // SAFETY: the only pointer is that of a path, which ends with a zero; see [`Call`].
+        let result = unsafe { libc::syscall(self.number, a, b, c, d, e, f) };
+        let errno = io::Error::last_os_error().raw_os_error();
+        match self.answer {
+            Answer::NoDescriptor => result == -1 && errno == Some(libc::EBADF),
+            Answer::Done => result >= 0 || errno == Some(libc::ENOSYS),
+            Answer::Any => true,
+        }
+    }
+}
 
 /// How many are in force, all of which allow what the library does.
 pub fn allowing() -> Result<u32, String> {
@@ -69,9 +120,15 @@ fn refused() -> Vec<&'static str> {
     // Whoever started this program may ignore it, and then no child could be waited for.
     // SAFETY: the default action is one that every process may choose.
     let before = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+    let is_refused = |call: &Call| !is_allowed(|| call.is_answered());
     let mut refused: Vec<_> =
-        CALLS.iter().filter(|(_, call)| !is_allowed(*call)).map(|(name, _)| *name).collect();
-    if refused.is_empty() && !is_allowed(kernel_is_asked) {
+        calls().iter().filter(|call| is_refused(call)).map(|call| call.name).collect();
+    // This program's own question takes a pair of sockets; it is enough to live through it.
+    let is_asked = || {
+        socket::kernel_support();
+        true
+    };
+    if refused.is_empty() && !is_allowed(is_asked) {
         refused.push("socketpair");
     }
     // SAFETY: it is what was there.
@@ -80,7 +137,7 @@ fn refused() -> Vec<&'static str> {
 }
 
 /// Whether a process lives through this, and says that it was answered.
-fn is_allowed(call: fn() -> bool) -> bool {
+fn is_allowed(call: impl Fn() -> bool) -> bool {
     // SAFETY: this process has no thread but this one, whose locks and memory the child has whole; it
     // runs nothing that is to run at the end of a process.
     match unsafe { libc::fork() } {
@@ -110,104 +167,6 @@ fn ended_well(child: libc::pid_t) -> bool {
     }
 }
 
-/// Whether a call failed as it has to.
-fn failed_by(errno: c_int, result: c_long) -> bool {
-    result == -1 && io::Error::last_os_error().raw_os_error() == Some(errno)
-}
-
-fn sendto() -> bool {
-    let flags = uapi::MSG_NTCOPY as c_int;
-    // SAFETY: nothing is read: there is no such descriptor.
-    let result =
-        unsafe { libc::sendto(NO_DESCRIPTOR, b"x".as_ptr().cast(), 1, flags, ptr::null(), 0) };
-    failed_by(libc::EBADF, result as c_long)
-}
-
-fn sendmsg() -> bool {
-    // SAFETY: zeros are null pointers and sizes of nothing.
-    let message: libc::msghdr = unsafe { mem::zeroed() };
-    // SAFETY: the message is one, and there is no such descriptor.
-    let result =
-        unsafe { libc::sendmsg(NO_DESCRIPTOR, &raw const message, uapi::MSG_NTCOPY as c_int) };
-    failed_by(libc::EBADF, result as c_long)
-}
-
-fn getsockopt() -> bool {
-    let mut value: c_int = 0;
-    let mut size_bytes = mem::size_of::<c_int>() as libc::socklen_t;
-    // SAFETY: what could be written has room, and there is no such descriptor.
-    let result = unsafe {
-        libc::getsockopt(
-            NO_DESCRIPTOR,
-            libc::SOL_SOCKET,
-            uapi::SO_NTCOPY,
-            (&raw mut value).cast(),
-            &raw mut size_bytes,
-        )
-    };
-    failed_by(libc::EBADF, result.into())
-}
-
-fn setsockopt() -> bool {
-    let value: c_int = uapi::SOCK_OBEY;
-    // SAFETY: what could be read is there, and there is no such descriptor.
-    let result = unsafe {
-        libc::setsockopt(
-            NO_DESCRIPTOR,
-            libc::SOL_SOCKET,
-            uapi::SO_NTCOPY,
-            (&raw const value).cast(),
-            mem::size_of::<c_int>() as libc::socklen_t,
-        )
-    };
-    failed_by(libc::EBADF, result.into())
-}
-
-/// The device need not be there, nor be open to every user: it is enough to live through it.
-fn openat() -> bool {
-    // SAFETY: the path ends with a zero; the descriptor goes with this process.
-    unsafe { libc::open(uapi::MODULE_PATH.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
-    true
-}
-
-fn ioctl() -> bool {
-    let mut socket = uapi::Socket { fd: NO_DESCRIPTOR, mode: 0, flags: 0, reserved: 0 };
-    let request = libc::c_ulong::from(uapi::IOC_QUERY);
-    // SAFETY: it is the structure of this request, and there is no such descriptor.
-    let result = unsafe { libc::ioctl(NO_DESCRIPTOR, request, &raw mut socket) };
-    failed_by(libc::EBADF, result.into())
-}
-
-/// By which the library reads and writes the program's memory: nothing is copied. A kernel without
-/// it (`ENOSYS`) is one on which messages off the stack are not hinted.
-fn process_vm_readv() -> bool {
-    copies_nothing(libc::SYS_process_vm_readv)
-}
-
-fn process_vm_writev() -> bool {
-    copies_nothing(libc::SYS_process_vm_writev)
-}
-
-fn copies_nothing(number: c_long) -> bool {
-    let (none, zero) = (ptr::null::<libc::iovec>(), 0 as c_long);
-    // SAFETY: there are no slices.
-    let result = unsafe {
-        libc::syscall(number, c_long::from(libc::getpid()), none, zero, none, zero, zero)
-    };
-    result == 0 || failed_by(libc::ENOSYS, result)
-}
-
-fn getpid() -> bool {
-    rustix::process::getpid().as_raw_nonzero().get() > 0
-}
-
-/// This program's own question. Beyond what the library does, it takes a pair of sockets; it is enough
-/// to live through it.
-fn kernel_is_asked() -> bool {
-    socket::kernel_support();
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,8 +186,8 @@ mod tests {
     #[test]
     fn the_kernel_itself_answers_all_of_them() {
         // Not in processes of their own: this one has threads.
-        for (name, call) in CALLS {
-            assert!(call(), "{name}");
+        for call in calls() {
+            assert!(call.is_answered(), "{}", call.name);
         }
     }
 }
