@@ -1,9 +1,8 @@
-//! One module a verb. Each has `Args`, what clap parses, and `run`. What they share: [`booted`],
+//! One module a verb. Each has `Args`, what clap parses, and `run`. What they share:
 //! [`colour`], [`help`], [`records`], [`sources`].
 
 pub mod advise;
 pub mod bench;
-pub mod booted;
 pub mod ddio;
 pub mod footprint;
 pub mod help;

@@ -14,17 +14,20 @@ mod retention;
 mod unix;
 
 use std::fmt::Display;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
 
+use anyhow::Context as _;
 use ntcopy_bench::experiments::{self, EXPERIMENTS};
-use ntcopy_bench::run;
+use ntcopy_bench::run::{self, Stop};
 use ntcopy_kernel::boot::HostCpus;
 use ntcopy_record::{ExperimentKind, Unavailable};
+use rustix::process::{Pid, Signal, kill_process};
 
 use self::args::{Common, Extent};
-pub use self::boot::{failed, judged, measured, record_dir};
 pub use self::bulk::worker_args;
-pub use self::launch::{InThisKernel, Print, judge};
+pub use self::launch::{Booted, How, IsAsked, NO_TIMING, Print, text};
 use super::NOT_AVAILABLE;
 
 const HELP: &str = "\
@@ -168,6 +171,33 @@ pub fn on_one_cpu() -> anyhow::Result<HostCpus> {
 fn list(experiment: &ExperimentKind) {
     for listed in EXPERIMENTS.iter().filter(|listed| listed.experiment == *experiment) {
         println!("{}", listed.defaults.trim_end());
+    }
+}
+
+/// This program, to be started anew for an experiment whose table is not what was asked for; it shows
+/// how far it is.
+pub fn anew() -> anyhow::Result<Command> {
+    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    Ok(command)
+}
+
+/// Runs the experiment, and ends it when a signal comes: that signal's number then.
+pub fn until_ended(mut command: Command, stop: &Stop) -> anyhow::Result<Result<ExitStatus, i32>> {
+    /// Far below what a measurement takes, and no load beside it.
+    const EVERY: Duration = Duration::from_millis(50);
+    let mut child = command.spawn().context("cannot start the experiment")?;
+    loop {
+        if let Some(signal) = stop.signal() {
+            // It ends what it has started. If it has gone already, there is nothing to end.
+            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+            child.wait().context("cannot wait for the experiment")?;
+            return Ok(Err(signal));
+        }
+        if let Some(status) = child.try_wait().context("cannot wait for the experiment")? {
+            return Ok(Ok(status));
+        }
+        thread::sleep(EVERY);
     }
 }
 

@@ -2,19 +2,15 @@
 
 mod calibrate;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ntcopy::cpu::Cpu;
 use ntcopy_bench::experiments::footprint::{Call, Level, Plan, TABLE};
 use ntcopy_bench::guest::Needs;
-use ntcopy_record::stats::footprint::levels;
-use ntcopy_record::{ExperimentKind, Record, verdict};
-use ntcopy_report::table;
-use ntcopy_report::text::wrapped;
+use ntcopy_record::{ExperimentKind, Unavailable};
 
-use super::bench::{self, InThisKernel, Print};
-use super::booted;
+use super::bench::{self, Booted, How, IsAsked, Print};
 
 /// Repetitions, with `--quick` and without.
 const ROUNDS: [u32; 2] = [21, 63];
@@ -91,7 +87,22 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    if args.kernel == "host" { on_this_kernel(&args) } else { in_a_booted_kernel(&args) }
+    let how = How {
+        kernel: args.kernel.clone(),
+        out: args.out.clone(),
+        patience_s: 0,
+        budget: None,
+        spoil: false,
+        allow_not_a_timing: args.allow_not_a_timing,
+        print: Print::by_options(args.measure_only, args.json),
+        worker_args: Vec::new(),
+    };
+    let is_asked = |line: &Unavailable| args.calls.iter().any(|call| call.to_string() == line.mode);
+    if args.kernel == "host" {
+        how.measure(&plan(&args)?, &is_asked)
+    } else {
+        in_a_booted_kernel(how, &is_asked)
+    }
 }
 
 fn plan(args: &Args) -> anyhow::Result<Plan> {
@@ -112,61 +123,19 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     })
 }
 
-fn on_this_kernel(args: &Args) -> anyhow::Result<ExitCode> {
-    let here = InThisKernel {
-        out: Some(bench::record_dir(args.out.as_deref(), &ExperimentKind::Footprint)?),
-        patience_s: 0,
-        budget: None,
-        spoil: false,
-        allow_not_a_timing: args.allow_not_a_timing,
-        print: if args.measure_only { Print::Nothing } else { Print::by_options(args.json) },
-        worker_args: Vec::new(),
-    };
-    match here.measured(&plan(args)?)? {
-        Ok(outcome) => conclude(args, &outcome.place, outcome.stopped),
-        Err(code) => Ok(code),
-    }
-}
-
-fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
-    let why = "which has no caches to displace";
-    let kernel = match booted::kernel(&args.kernel, args.allow_not_a_timing, why) {
+fn in_a_booted_kernel(how: How, is_asked: IsAsked<'_>) -> anyhow::Result<ExitCode> {
+    let kernel = match how.kernel("which has no caches to displace") {
         Ok(kernel) => kernel,
         Err(code) => return Ok(code),
     };
-    let asked = booted::Asked {
+    let booted = Booted {
         kernel,
         experiment: ExperimentKind::Footprint,
-        out: args.out.as_deref(),
+        cpus: (1, bench::on_one_cpu()?),
         needs: Needs { samples: 0, memory_bytes: MEMORY_BYTES, sysctls: Vec::new(), longest: None },
-        write: &[],
-        command: &[],
+        writable: Vec::new(),
+        args: std::env::args_os().skip(1).collect(),
+        against: None,
     };
-    booted::run(asked, |place, stopped| conclude(args, place, stopped))
-}
-
-/// Reads the record back, says what it comes to, and gives the exit code.
-fn conclude(args: &Args, place: &Path, stopped: Option<i32>) -> anyhow::Result<ExitCode> {
-    let record = Record::read(place)?;
-    let levels = levels(&record);
-    if !args.measure_only {
-        match args.json {
-            true => println!("{:#}", ntcopy_report::json::object(&record)),
-            false => print!("{}", text(&record)),
-        }
-        eprintln!("record: {}", place.display());
-    }
-    let is_asked =
-        |mode: &str| args.calls.iter().any(|call| call.to_string() == mode) || levels.is_empty();
-    Ok(bench::judge(&record, stopped, &|line| is_asked(&line.mode)))
-}
-
-/// The tables, and how good the instrument was.
-fn text(record: &Record) -> String {
-    let mut out = table::terminal(record);
-    out.push('\n');
-    for sentence in verdict::sentences(record) {
-        out.push_str(&wrapped(&sentence));
-    }
-    out
+    how.boot(booted, Vec::new(), is_asked)
 }

@@ -10,11 +10,11 @@ use anyhow::{Context as _, ensure};
 use clap::error::ErrorKind;
 use ntcopy_bench::machine;
 use ntcopy_record::Record;
-use ntcopy_record::{compare, verdict};
+use ntcopy_record::compare;
 use ntcopy_report::compare::{Side, object, terminal};
 use ntcopy_report::{json, page, summary, table};
 
-use super::{NOT_AVAILABLE, sources};
+use super::{NOT_AVAILABLE, bench, sources};
 use crate::say::write_coloured;
 
 const EXAMPLES: &str = "\
@@ -89,7 +89,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             } else if args.json {
                 println!("{}", serde_json::to_string_pretty(&json::object(record))?);
             } else {
-                write_coloured(&plain(record, records.len() > 1));
+                let text = bench::text(record);
+                write_coloured(&match records.len() {
+                    1 => text,
+                    _ => format!("== {}\n{text}\n", record.header.id),
+                });
             }
         }
     }
@@ -119,22 +123,6 @@ pub fn page_file(text: &str) -> Result<PathBuf, String> {
     }
     Err("a page's name ends in .html or .htm; --markdown and --json print the other forms"
         .to_owned())
-}
-
-/// Table and verdict.
-fn plain(record: &Record, named: bool) -> String {
-    let mut text = if named { format!("== {}\n", record.header.id) } else { String::new() };
-    text.push_str(&table::terminal(record));
-    text.push('\n');
-    text.push_str(&table::bars(record));
-    for sentence in verdict::sentences(record) {
-        text.push_str(&sentence);
-        text.push('\n');
-    }
-    if named {
-        text.push('\n');
-    }
-    text
 }
 
 /// The records beside those of `--against`.

@@ -1,20 +1,18 @@
 //! `ntcopy try`: the user's own program in turns, plain and hinted, and one verdict.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use ntcopy_bench::experiments::turns::{Expression, Metric, Plan};
 use ntcopy_bench::guest::Needs;
+use ntcopy_record::ExperimentKind;
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{ExperimentKind, Record, verdict};
-use ntcopy_report::table;
-use ntcopy_report::text::wrapped;
+use serde_json::json;
 
 use super::NOT_AVAILABLE;
-use super::bench::{self, InThisKernel, Print};
-use super::booted;
+use super::bench::{self, Booted, How, NO_TIMING, Print};
 use super::run::{self, Hinting};
 
 const LEAST_PAIRS: u32 = 5;
@@ -120,9 +118,20 @@ pub struct Args {
 
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     if let Some(words) = &args.words {
-        args.command = booted::command_of(words)?;
+        let words: Vec<String> = serde_json::from_str(words).context("--words")?;
+        args.command = words.into_iter().map(OsString::from).collect();
     }
-    if args.kernel == "host" { on_this_kernel(&args) } else { in_a_booted_kernel(&args) }
+    let how = How {
+        kernel: args.kernel.clone(),
+        out: args.out.clone(),
+        patience_s: args.patience,
+        budget: args.pairs.is_none().then(|| Duration::from_secs(args.budget)),
+        spoil: false,
+        allow_not_a_timing: args.allow_not_a_timing,
+        print: Print::by_options(args.measure_only, args.json),
+        worker_args: Vec::new(),
+    };
+    if args.kernel == "host" { on_this_kernel(&args, how) } else { in_a_booted_kernel(&args, how) }
 }
 
 /// The arguments that `ntcopy run` would get.
@@ -139,7 +148,7 @@ fn as_run(args: &Args) -> run::Args {
     }
 }
 
-fn on_this_kernel(args: &Args) -> anyhow::Result<ExitCode> {
+fn on_this_kernel(args: &Args, how: How) -> anyhow::Result<ExitCode> {
     let hinting = match Hinting::of(&as_run(args)) {
         Ok(hinting) => hinting,
         Err(code) => return Ok(code),
@@ -155,19 +164,7 @@ fn on_this_kernel(args: &Args) -> anyhow::Result<ExitCode> {
         metric: metric(args),
         pairs: args.pairs.unwrap_or(LEAST_PAIRS),
     };
-    let here = InThisKernel {
-        out: Some(bench::record_dir(args.out.as_deref(), &ExperimentKind::Try)?),
-        patience_s: args.patience,
-        budget: args.pairs.is_none().then(|| Duration::from_secs(args.budget)),
-        spoil: false,
-        allow_not_a_timing: args.allow_not_a_timing,
-        print: if args.measure_only { Print::Nothing } else { Print::by_options(args.json) },
-        worker_args: Vec::new(),
-    };
-    match here.measured(&plan)? {
-        Ok(outcome) => conclude(args, &outcome.place, outcome.stopped),
-        Err(code) => Ok(code),
-    }
+    how.measure(&plan, &|_| false)
 }
 
 /// Says why the hint would reach no socket, and what to do.
@@ -194,9 +191,8 @@ fn metric(args: &Args) -> Metric {
     }
 }
 
-fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
-    let why = "and what is measured there is not a timing";
-    let kernel = match booted::kernel(&args.kernel, args.allow_not_a_timing, why) {
+fn in_a_booted_kernel(args: &Args, how: How) -> anyhow::Result<ExitCode> {
+    let kernel = match how.kernel(NO_TIMING) {
         Ok(kernel) => kernel,
         Err(code) => return Ok(code),
     };
@@ -204,46 +200,35 @@ fn in_a_booted_kernel(args: &Args) -> anyhow::Result<ExitCode> {
     if let Err(code) = Hinting::of(&as_run(args)) {
         return Ok(code);
     }
-    let asked = booted::Asked {
+    let booted = Booted {
         kernel,
         experiment: ExperimentKind::Try,
-        out: args.out.as_deref(),
+        cpus: (1, bench::on_one_cpu()?),
         needs: Needs {
             samples: u64::from(args.pairs.unwrap_or(0)) * 2,
             memory_bytes: args.mem.0,
             sysctls: Vec::new(),
             longest: None,
         },
-        write: &args.write,
-        command: &args.command,
+        writable: args.write.clone(),
+        args: inside(&args.command)?,
+        against: None,
     };
-    booted::run(asked, |place, stopped| conclude(args, place, stopped))
+    how.boot(booted, Vec::new(), &|_| false)
 }
 
-/// Reads the record back, says what it comes to, and gives the exit code.
-fn conclude(args: &Args, place: &Path, stopped: Option<i32>) -> anyhow::Result<ExitCode> {
-    let record = Record::read(place)?;
-    if !args.measure_only {
-        match args.json {
-            true => println!("{:#}", ntcopy_report::json::object(&record)),
-            false => print!("{}", text(&record)),
-        }
-        for error in &record.errors {
-            eprintln!("ntcopy: a turn ({}) failed: {}", error.mode, error.what);
-        }
-        eprintln!("record: {}", place.display());
+/// This program's arguments for the inside: options, and the user's program as one of them, since
+/// others come after.
+fn inside(command: &[OsString]) -> anyhow::Result<Vec<OsString>> {
+    let mut inside: Vec<OsString> = std::env::args_os().skip(1).collect();
+    inside.truncate(inside.len().saturating_sub(command.len()));
+    if inside.last().is_some_and(|word| word == "--") {
+        inside.pop();
     }
-    Ok(bench::judge(&record, stopped, &|_| false))
-}
-
-/// The figures, the verdict, what the kernel counted, and what to do.
-fn text(record: &Record) -> String {
-    let mut out = table::terminal(record);
-    out.push('\n');
-    for sentence in verdict::sentences(record) {
-        out.push_str(&wrapped(&sentence));
-    }
-    out
+    let words: Option<Vec<&str>> = command.iter().map(|word| word.to_str()).collect();
+    let words = words.context("a word of the command is no UTF-8")?;
+    inside.extend(["--words".into(), json!(words).to_string().into()]);
+    Ok(inside)
 }
 
 #[cfg(test)]

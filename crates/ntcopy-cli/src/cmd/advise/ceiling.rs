@@ -3,7 +3,7 @@
 //! the difference, and where there is none it can get nothing.
 
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
 use anyhow::Context as _;
 use ntcopy_bench::machine;
@@ -14,7 +14,6 @@ use ntcopy_record::{Cell, Record};
 use ntcopy_report::text::{self, wrapped};
 use serde_json::{Value, json};
 
-use super::check::until_ended;
 use super::not_available;
 use crate::cmd::{WRONG_BYTE, bench};
 
@@ -93,15 +92,12 @@ pub fn measure(chain: &Chain, stop: &Stop) -> anyhow::Result<Outcome> {
     }
     let aside = tempfile::tempdir().context("cannot make a folder for the record")?;
     let place = aside.path().join("ceiling");
-    let program = std::env::current_exe().context("cannot find this program")?;
-    let mut command = Command::new(program);
+    let mut command = bench::anew()?;
     command.args(["bench", "http", "--quick", "--rate", "off", "--modes", "sendfile,vmsplice"]);
     command.args(["--pairs", PAIRS, "--starts", STARTS, "--dataset", DATASET]);
     command.args(["--transport", chain.transport, "--object", &chain.objects]);
     command.args(["--connections", &chain.connections, "--out"]).arg(&place);
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    let mut child = command.spawn().context("cannot start the experiment")?;
-    let status = match until_ended(&mut child, stop)? {
+    let status = match bench::until_ended(command, stop)? {
         Ok(status) => status,
         Err(signal) => return Ok(Outcome::Ended(bench::signalled(signal))),
     };

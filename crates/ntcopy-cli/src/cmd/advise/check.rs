@@ -3,17 +3,14 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::process::ExitCode;
 
 use anyhow::Context as _;
 use ntcopy_bench::machine;
-use ntcopy_bench::run::{Failure, Stop};
+use ntcopy_bench::run::Stop;
 use ntcopy_record::Record;
 use ntcopy_record::advice::{Advice, Check, Judged, Target, judge, most_valuable};
 use ntcopy_report::advice as show;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE, bench};
@@ -79,18 +76,15 @@ pub fn run(all: &[Advice], target: &Target, how: &How) -> anyhow::Result<ExitCod
 
 /// Runs the experiment, this program anew, and judges its record.
 fn measure(check: &Check, place: &Path, how: &How, stop: &Stop) -> anyhow::Result<Outcome> {
-    let program = std::env::current_exe().context("cannot find this program")?;
     // What it says on the way matters only if it fails.
     let mut said = tempfile::tempfile().context("cannot make a file for the experiment's words")?;
     let words = said.try_clone().context("cannot share that file")?;
-    let mut command = Command::new(program);
-    command.args(&check.args).arg("--out").arg(place);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(words);
+    let mut command = bench::anew()?;
+    command.args(&check.args).arg("--out").arg(place).stderr(words);
     if how.quick {
         command.arg("--quick");
     }
-    let mut child = command.spawn().context("cannot start the experiment")?;
-    let status = match until_ended(&mut child, stop)? {
+    let status = match bench::until_ended(command, stop)? {
         Ok(status) => status,
         Err(signal) => return Ok(Outcome::Stopped(signal)),
     };
@@ -120,24 +114,6 @@ fn last_line(said: &mut File) -> String {
     let text = String::from_utf8_lossy(&text);
     let last = text.lines().rev().find(|line| !line.trim().is_empty());
     last.map_or_else(|| "it gave no figures".to_owned(), str::to_owned)
-}
-
-/// Waits for the experiment, or ends it when a signal comes: that signal's number then.
-pub fn until_ended(child: &mut Child, stop: &Stop) -> anyhow::Result<Result<ExitStatus, i32>> {
-    /// Far below what a measurement takes, and no load beside it.
-    const EVERY: Duration = Duration::from_millis(50);
-    loop {
-        if let Err(Failure::Stopped(signal)) = stop.check() {
-            // It ends what it has started. If it has gone already, there is nothing to end.
-            let _ = kill_process(Pid::from_child(child), Signal::TERM);
-            child.wait().context("cannot wait for the experiment")?;
-            return Ok(Err(signal));
-        }
-        if let Some(status) = child.try_wait().context("cannot wait for the experiment")? {
-            return Ok(Ok(status));
-        }
-        thread::sleep(EVERY);
-    }
 }
 
 fn line(advice: &Advice, outcome: &Outcome) -> String {

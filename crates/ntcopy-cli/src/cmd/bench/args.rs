@@ -51,23 +51,13 @@ pub struct Common {
     #[arg(long, global = true, hide = true)]
     pub allow_not_a_timing: bool,
     /// Seconds without progress after which a run has failed: for tests.
-    #[arg(long, global = true, hide = true, value_name = "SECONDS",
+    #[arg(long, global = true, hide = true, value_name = "SECONDS", default_value = "60",
           value_parser = clap::value_parser!(u64).range(1..))]
-    pub patience: Option<u64>,
+    pub patience: u64,
     /// Write the record and print nothing: for the inside of a booted kernel.
     #[arg(long, global = true, hide = true)]
     pub measure_only: bool,
     /// Cause a fault, to see that it is noticed: for tests.
     #[arg(long, global = true, hide = true, value_parser = ["wrong-byte"])]
     pub inject: Option<String>,
-}
-
-/// Seconds without progress after which a run has failed.
-const PATIENCE_S: u64 = 60;
-
-impl Common {
-    /// Seconds without progress after which a run has failed.
-    pub fn patience_s(&self) -> u64 {
-        self.patience.unwrap_or(PATIENCE_S)
-    }
 }

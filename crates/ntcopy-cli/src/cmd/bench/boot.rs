@@ -1,7 +1,6 @@
 //! A measurement in a booted kernel: where its record goes, what its end means.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::Context as _;
 use ntcopy_bench::guest::{self, GuestError, Request};
@@ -20,21 +19,6 @@ pub fn measured(request: &Request) -> (u8, Option<i32>) {
             (failed(error), stopped)
         }
     }
-}
-
-/// What a measurement comes to that ended with `code`, by its record if there is one.
-pub fn judged(
-    place: &Path,
-    code: u8,
-    conclude: impl FnOnce() -> anyhow::Result<ExitCode>,
-) -> anyhow::Result<ExitCode> {
-    // Without a record the inside, or the error, has said why.
-    if !place.join(FILE_NAME).exists() {
-        return Ok(ExitCode::from(code));
-    }
-    let judged = conclude()?;
-    // A kernel that fell over must not pass for a success.
-    Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
 }
 
 /// Where the record goes; nothing is there yet.

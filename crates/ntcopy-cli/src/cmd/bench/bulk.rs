@@ -11,7 +11,7 @@ use ntcopy_bench::run;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::args::Common;
-use super::launch::{InThisKernel, usage};
+use super::launch::{How, usage};
 use super::not_available;
 
 pub const MEMCPY_EXAMPLES: &str = "\
@@ -114,6 +114,6 @@ pub fn run(
         let why = plan.cells.first().and_then(|cell| cell.left_out.clone());
         return Ok(not_available(&why.unwrap_or_else(|| "there is nothing to measure".to_owned())));
     }
-    let here = InThisKernel { worker_args: worker_args(), ..common.into() };
+    let here = How { worker_args: worker_args(), ..common.into() };
     here.measure(&plan, &|line: &Unavailable| named.contains(&line.mode))
 }

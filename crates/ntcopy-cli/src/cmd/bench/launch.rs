@@ -1,23 +1,26 @@
 //! Measures a plan in this kernel or in a booted one, and prints what the record says.
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use ntcopy_bench::guest::{self, Bootable, Request};
+use ntcopy_bench::guest::{self, Bootable, Needs, Request};
 use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run::{self, Failure, Stop};
 use ntcopy_bench::sample::{Experiment, MeasureError, Options, Outcome, Progress};
 use ntcopy_kernel::Kind;
 use ntcopy_kernel::boot::HostCpus;
-use ntcopy_record::{ExperimentKind, Record, Unavailable, verdict};
+use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Unavailable, verdict};
+use ntcopy_report::table;
+use ntcopy_report::text::wrapped;
 
 use super::against::KernelPair;
 use super::args::Common;
-use super::boot::{failed, judged, measured, record_dir};
+use super::boot::{failed, measured, record_dir};
 use super::{not_a_clock, not_available, on_one_cpu, signalled};
 use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE};
 use crate::say::write_coloured;
@@ -91,68 +94,70 @@ impl<P: Bootable> Launch<'_, P> {
             return Ok(usage("--own-caches is for a booted kernel: --kernel um"));
         }
         match (self.plan)(&run::cpus()?) {
-            Ok(plan) => {
-                let here = InThisKernel {
-                    worker_args: self.worker_args.clone(),
-                    budget: self.budget(),
-                    ..self.common.into()
-                };
-                here.measure(&plan, self.is_asked)
-            }
+            Ok(plan) => self.how().measure(&plan, self.is_asked),
             Err(error) => Ok(usage(error)),
         }
     }
 
-    /// Of two kernels each boot is one pair, so there is no budget for one.
-    fn budget(&self) -> Option<Duration> {
-        self.common.extent.budget().filter(|_| self.against.is_none())
+    fn how(&self) -> How {
+        let how = How { worker_args: self.worker_args.clone(), ..self.common.into() };
+        // Of two kernels each boot is one pair, so there is no budget for one.
+        How { budget: how.budget.filter(|_| self.against.is_none()), ..how }
     }
 
     fn in_a_booted_kernel(&self) -> anyhow::Result<ExitCode> {
-        let kernel = match Kind::parse(&self.common.kernel) {
+        let how = self.how();
+        let kernel = match how.kernel(NO_TIMING) {
             Ok(kernel) => kernel,
-            Err(error) => return Ok(ExitCode::from(failed(error))),
+            Err(code) => return Ok(code),
         };
-        if kernel.is_emulated() && !self.common.allow_not_a_timing {
-            return Ok(not_available(&format!(
-                "{} runs in an emulator, and what is measured there is not a timing: --kernel um",
-                kernel.name()
-            )));
-        }
         if let Some(code) = self.against.as_ref().and_then(|_| KernelPair::refused_kernel(kernel)) {
             return Ok(code);
         }
-        let (kernel_cpus, host_cpus) = match self.kernel_cpus.on_host(kernel)? {
+        let cpus = match self.kernel_cpus.on_host(kernel)? {
             Ok(cpus) => cpus,
             Err(code) => return Ok(code),
         };
-        let inside = Cpus { allowed: (0..kernel_cpus).collect(), sharing_l2: None };
+        let inside = Cpus { allowed: (0..cpus.0).collect(), sharing_l2: None };
         let plan = match (self.plan)(&inside) {
             Ok(plan) => plan,
             Err(error) => return Ok(usage(error)),
         };
-        let place = record_dir(self.common.out.as_deref(), &self.experiment)?;
-        print_caveats(&plan);
-        let request = Request {
+        let booted = Booted {
             kernel,
-            kernel_cpus,
-            host_cpus,
-            needs: plan.needs().with_budget(self.budget()),
-            place: place.clone(),
+            experiment: self.experiment.clone(),
+            cpus,
+            needs: plan.needs().with_budget(how.budget),
             writable: Vec::new(),
             args: std::env::args_os().skip(1).collect(),
-            command: guest::command_line(),
+            against: self.against.as_ref(),
         };
-        let (code, stopped) = match &self.against {
-            Some(kernels) => kernels.measured(&request)?,
-            None => measured(&request),
-        };
-        judged(&place, code, || conclude(self.common.into(), &place, stopped, self.is_asked))
+        how.boot(booted, plan.caveats(), self.is_asked)
     }
 }
 
-/// How a plan is measured in this kernel.
-pub struct InThisKernel {
+/// What is measured in which kernel.
+pub struct Booted<'a> {
+    pub kernel: Kind,
+    pub experiment: ExperimentKind,
+    /// CPUs of the kernel, and where they are on the host.
+    pub cpus: (u32, HostCpus),
+    pub needs: Needs,
+    /// What the inside may write beside the record.
+    pub writable: Vec<PathBuf>,
+    /// This program's arguments.
+    pub args: Vec<OsString>,
+    /// Two kernels that are booted in turns instead of one, if that is asked for.
+    pub against: Option<&'a KernelPair<'a>>,
+}
+
+/// Why an emulator's kernel is refused.
+pub const NO_TIMING: &str = "and what is measured there is not a timing";
+
+/// How a plan is measured.
+pub struct How {
+    /// The kernel's name.
+    pub kernel: String,
     /// The record's directory, if one is named.
     pub out: Option<PathBuf>,
     /// Seconds that a process may make no progress.
@@ -181,36 +186,32 @@ pub enum Print {
 }
 
 impl Print {
-    pub fn by_options(json: bool) -> Print {
-        if json { Print::Json } else { Print::Table }
-    }
-}
-
-impl From<&Common> for Print {
-    fn from(common: &Common) -> Print {
-        match common.measure_only {
-            true => Print::Nothing,
-            false => Print::by_options(common.json),
+    pub fn by_options(measure_only: bool, json: bool) -> Print {
+        match (measure_only, json) {
+            (true, _) => Print::Nothing,
+            (false, true) => Print::Json,
+            (false, false) => Print::Table,
         }
     }
 }
 
-impl From<&Common> for InThisKernel {
-    fn from(common: &Common) -> InThisKernel {
-        InThisKernel {
+impl From<&Common> for How {
+    fn from(common: &Common) -> How {
+        How {
+            kernel: common.kernel.clone(),
             out: common.out.clone(),
-            patience_s: common.patience_s(),
+            patience_s: common.patience,
             budget: common.extent.budget(),
             spoil: common.inject.is_some(),
             allow_not_a_timing: common.allow_not_a_timing,
-            print: common.into(),
+            print: Print::by_options(common.measure_only, common.json),
             worker_args: Vec::new(),
         }
     }
 }
 
-impl InThisKernel {
-    /// Measures, and says what the record shows.
+impl How {
+    /// Measures in this kernel, and says what the record shows.
     pub fn measure(
         self,
         plan: &impl Experiment,
@@ -223,8 +224,51 @@ impl InThisKernel {
         }
     }
 
+    /// The kernel to boot, unless it is an emulator's, for the reason `why`.
+    pub fn kernel(&self, why: &str) -> Result<Kind, ExitCode> {
+        let kernel = Kind::parse(&self.kernel).map_err(|error| ExitCode::from(failed(error)))?;
+        if kernel.is_emulated() && !self.allow_not_a_timing {
+            let name = kernel.name();
+            return Err(not_available(&format!("{name} runs in an emulator, {why}: --kernel um")));
+        }
+        Ok(kernel)
+    }
+
+    /// Measures in a booted kernel, in which this program runs again, and says what the record shows.
+    pub fn boot(
+        self,
+        booted: Booted<'_>,
+        caveats: Vec<String>,
+        is_asked: IsAsked<'_>,
+    ) -> anyhow::Result<ExitCode> {
+        let place = record_dir(self.out.as_deref(), &booted.experiment)?;
+        say_caveats(caveats);
+        let (kernel_cpus, host_cpus) = booted.cpus;
+        let request = Request {
+            kernel: booted.kernel,
+            kernel_cpus,
+            host_cpus,
+            needs: booted.needs,
+            place: place.clone(),
+            writable: booted.writable,
+            args: booted.args,
+            command: guest::command_line(),
+        };
+        let (code, stopped) = match booted.against {
+            Some(kernels) => kernels.measured(&request)?,
+            None => measured(&request),
+        };
+        // Without a record the inside, or the error, has said why.
+        if !place.join(FILE_NAME).exists() {
+            return Ok(ExitCode::from(code));
+        }
+        let judged = conclude(self.print, &place, stopped, is_asked)?;
+        // A kernel that fell over must not pass for a success.
+        Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
+    }
+
     /// Measures; or says why not, and gives the exit code for that.
-    pub fn measured(self, plan: &impl Experiment) -> anyhow::Result<Result<Outcome, ExitCode>> {
+    fn measured(self, plan: &impl Experiment) -> anyhow::Result<Result<Outcome, ExitCode>> {
         let not_a_timing = machine::not_a_timing();
         if let Some(why) = not_a_timing.as_ref().filter(|_| !self.allow_not_a_timing) {
             return Ok(Err(not_a_clock(why)));
@@ -242,7 +286,7 @@ impl InThisKernel {
         let is_silent = self.print == Print::Nothing;
         let mut progress = if is_silent { Progress::none() } else { Progress::on_stderr() };
         if !is_silent {
-            print_caveats(plan);
+            say_caveats(plan.caveats());
         }
         match plan.measure(machine::describe(), &options, &stop, &mut progress) {
             Ok(outcome) => Ok(Ok(outcome)),
@@ -253,22 +297,20 @@ impl InThisKernel {
     }
 }
 
-/// Prints what a user of the measured modes has to know.
-fn print_caveats(plan: &impl Experiment) {
-    for caveat in plan.caveats() {
-        eprintln!("note: {caveat}");
-    }
+/// Says what a user of the measured modes has to know.
+fn say_caveats(caveats: Vec<String>) {
+    caveats.iter().for_each(|caveat| eprintln!("note: {caveat}"));
 }
 
 /// Reads the record back, prints what it says, and gives the exit code.
-pub fn conclude(
+fn conclude(
     print: Print,
     place: &Path,
     stopped: Option<i32>,
     is_asked: IsAsked<'_>,
 ) -> anyhow::Result<ExitCode> {
     let record = Record::read(place)?;
-    say(&record, print, place)?;
+    say(&record, print, place);
     if let Some(why) = lacks_hints(&record).filter(|_| print != Print::Nothing) {
         let is_told = record.machine.kernel_kind != "host" || why.contains("--kernel um");
         let other = if is_told { "" } else { "; --kernel um measures in a kernel that has it" };
@@ -288,32 +330,37 @@ fn lacks_hints(record: &Record) -> Option<&str> {
 }
 
 /// Prints what a record says, and where it is.
-fn say(record: &Record, print: Print, place: &Path) -> anyhow::Result<()> {
+fn say(record: &Record, print: Print, place: &Path) {
     match print {
-        Print::Nothing => return Ok(()),
-        Print::Table => write_coloured(&table(record)),
-        Print::Json => println!("{:#}", ntcopy_report::json::object(record)),
+        Print::Nothing => return,
+        Print::Table => write_coloured(&text(record)),
+        Print::Json => {
+            println!("{:#}", ntcopy_report::json::object(record));
+            for error in &record.errors {
+                eprintln!("ntcopy: mode {} failed: {}", error.mode, error.what);
+            }
+        }
     }
     eprintln!("record: {}", place.display());
-    Ok(())
 }
 
-fn table(record: &Record) -> String {
-    let sentences = verdict::sentences(record).join("\n");
-    let (table, bars) =
-        (ntcopy_report::table::terminal(record), ntcopy_report::table::bars(record));
-    format!("{table}\n{bars}{sentences}\n")
+/// A record's tables, and what they come to.
+pub fn text(record: &Record) -> String {
+    let sentences: String = verdict::sentences(record).iter().map(|it| wrapped(it)).collect();
+    format!("{}\n{}{sentences}", table::terminal(record), table::bars(record))
 }
 
-pub fn judge(record: &Record, stopped: Option<i32>, is_asked: IsAsked<'_>) -> ExitCode {
+fn judge(record: &Record, stopped: Option<i32>, is_asked: IsAsked<'_>) -> ExitCode {
     if let Some(signal) = stopped {
         return signalled(signal);
     }
+    let Record { samples, unavailable, .. } = record;
+    let is_bare = samples.is_empty() && !unavailable.is_empty();
     if record.errors.iter().any(|error| error.wrong_byte) {
         ExitCode::from(WRONG_BYTE)
     } else if !record.errors.is_empty() || !record.complete {
         ExitCode::FAILURE
-    } else if record.unavailable.iter().any(is_asked) || lacks_hints(record).is_some() {
+    } else if is_bare || unavailable.iter().any(is_asked) || lacks_hints(record).is_some() {
         ExitCode::from(NOT_AVAILABLE)
     } else {
         ExitCode::SUCCESS

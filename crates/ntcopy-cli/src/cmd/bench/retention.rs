@@ -10,7 +10,7 @@ use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::against::AgainstArgs;
 use super::args::Common;
-use super::launch::{InThisKernel, KernelCpus, Launch, usage};
+use super::launch::{How, KernelCpus, Launch, usage};
 use super::not_available;
 
 pub const EXAMPLES: &str = "\
@@ -102,7 +102,7 @@ fn copies(common: &Common, settings: &Settings) -> anyhow::Result<ExitCode> {
     // Without --victim, a machine of one CPU has measured what there is.
     let is_asked =
         |line: &Unavailable| settings.modes.contains(&line.mode) || !settings.victims.is_empty();
-    InThisKernel::from(common).measure(&plan, &is_asked)
+    How::from(common).measure(&plan, &is_asked)
 }
 
 /// The machine as the plan has to know it.

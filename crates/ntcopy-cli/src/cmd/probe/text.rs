@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use ntcopy_report::text::{about_size, hanging};
+
 use super::{CacheFound, Findings};
 
 const WIDTH: usize = 80;
@@ -20,7 +22,7 @@ pub fn render(found: &Findings) -> String {
     counters(&mut out, found);
     for warning in &found.warnings {
         out.push('\n');
-        wrapped(&mut out, "Warning: ", 9, &warning.what);
+        out.push_str(&hanging("Warning: ", &warning.what, WIDTH));
         if let Some(fix) = &warning.fix {
             // On a line of its own, uncut, so that it can be copied.
             let _ = writeln!(out, "         To correct it for a program:\n  {fix}");
@@ -36,26 +38,7 @@ fn title(out: &mut String, title: &str) {
 
 fn row(out: &mut String, name: &str, value: &str) {
     let label = format!("  {name:<width$}", width = VALUE - 2);
-    wrapped(out, &label, VALUE, value);
-}
-
-/// Words after a label, broken at [`WIDTH`], further lines indented.
-fn wrapped(out: &mut String, label: &str, indent: usize, text: &str) {
-    let mut line = label.to_owned();
-    let mut empty = true;
-    for word in text.split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            let _ = writeln!(out, "{}", line.trim_end());
-            line = " ".repeat(indent);
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        empty = false;
-    }
-    let _ = writeln!(out, "{}", line.trim_end());
+    out.push_str(&hanging(&label, value, WIDTH));
 }
 
 fn machine(out: &mut String, found: &Findings) {
@@ -90,7 +73,7 @@ fn caches(out: &mut String, found: &Findings) {
         });
         let flag = if a.is_some() && b.is_some() && a != b { "  <- differs" } else { "" };
         let name = format!("L{} {}", cache.level, cache.kind);
-        let known = |bytes: Option<u64>| bytes.map_or("-".to_owned(), size_text);
+        let known = |bytes: Option<u64>| bytes.map_or("-".to_owned(), about_size);
         let value = format!(
             "{:<12}{:<12}{} B, {}{shared}{flag}",
             known(a),
@@ -101,7 +84,7 @@ fn caches(out: &mut String, found: &Findings) {
         let _ = writeln!(out, "  {name:<width$}{value}", width = VALUE - 2);
     }
     if let Some(legacy) = found.caches.legacy_l3_bytes {
-        row(out, "L3, legacy leaf", &size_text(legacy));
+        row(out, "L3, legacy leaf", &about_size(legacy));
     }
 }
 
@@ -143,7 +126,7 @@ fn libc(out: &mut String, found: &Findings) {
     title(out, "C library");
     row(out, "name", &format!("{} {}", libc.name, libc.version));
     let from = |bytes: Option<u64>| match bytes {
-        Some(bytes) => format!("from {} on", size_text(bytes)),
+        Some(bytes) => format!("from {} on", about_size(bytes)),
         None => "unknown".to_owned(),
     };
     row(out, "memcpy goes NT", &from(libc.memcpy_nt_threshold_bytes));
@@ -153,7 +136,7 @@ fn libc(out: &mut String, found: &Findings) {
     };
     row(out, "memset goes NT", &memset);
     row(out, "known from", libc.thresholds_from);
-    let believed = libc.l3_believed_bytes.map_or("unknown".to_owned(), size_text);
+    let believed = libc.l3_believed_bytes.map_or("unknown".to_owned(), about_size);
     row(out, "believes in L3 of", &believed);
 }
 
@@ -196,7 +179,7 @@ fn user_mode(out: &mut String, found: &Findings) {
     let seccomp = if um.seccomp_trap { "there" } else { "missing: --kernel um cannot run here" };
     row(out, "seccomp filters", seccomp);
     let room = um.dev_shm_free_bytes.map_or("no such folder".to_owned(), |free| {
-        format!("{} free for its memory", size_text(free >> 20 << 20))
+        format!("{} free for its memory", about_size(free >> 20 << 20))
     });
     row(out, "/dev/shm", &room);
 }
@@ -211,36 +194,4 @@ fn counters(out: &mut String, found: &Findings) {
 
 fn count(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}
-
-/// Bytes in the largest unit that leaves at most three digits before the point.
-fn size_text(bytes: u64) -> String {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let Some((shift, unit)) = units.into_iter().find(|(shift, _)| bytes >= 1 << shift) else {
-        return format!("{bytes} B");
-    };
-    let value = bytes as f64 / (1u64 << shift) as f64;
-    if value.fract() == 0.0 { format!("{value} {unit}") } else { format!("{value:.1} {unit}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_short_and_exact_where_they_can_be() {
-        assert_eq!(size_text(48 << 10), "48 KiB");
-        assert_eq!(size_text(300 << 20), "300 MiB");
-        assert_eq!(size_text(3 << 29), "1.5 GiB");
-        assert_eq!(size_text(64), "64 B");
-    }
-
-    #[test]
-    fn long_values_break_at_the_width_and_line_up() {
-        let mut out = String::new();
-        row(&mut out, "name", &"word ".repeat(30));
-        assert!(out.lines().count() > 1);
-        assert!(out.lines().all(|line| line.len() <= WIDTH), "{out}");
-        assert!(out.lines().skip(1).all(|line| line.starts_with(&" ".repeat(VALUE))), "{out}");
-    }
 }

@@ -1,7 +1,7 @@
 //! The kernel rule's number, from sends: plain and obeyed ones, by how much is in flight.
 
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -12,7 +12,6 @@ use ntcopy_record::units::{Bytes, with_interval};
 use ntcopy_record::{ExperimentKind, Record};
 use serde_json::{Value, json};
 
-use crate::cmd::advise::check::until_ended;
 use crate::cmd::bench;
 
 const SYSCTL: &str = "net.core.ntcopy_cache_bytes";
@@ -55,17 +54,14 @@ pub fn measure(how: &How<'_>) -> anyhow::Result<Result<Measured, ExitCode>> {
     };
     let place = kept.clone().unwrap_or_else(|| aside.path().join("record"));
     let stop = Stop::on_signals().context("cannot watch for signals")?;
-    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+    let mut command = bench::anew()?;
     command.args(["bench", "unix", "--kernel", how.kernel, "--modes", "nt", "--quick"]);
     command.args(["--sockets", how.sockets.unwrap_or(SOCKETS)]);
     command.args(["--object", OBJECT, "--dataset", OBJECT, "--out"]).arg(&place);
     if how.allow_not_a_timing {
         command.arg("--allow-not-a-timing");
     }
-    // It shows how far it is; its table is not what was asked for.
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    let mut child = command.spawn().context("cannot start the experiment")?;
-    let status = match until_ended(&mut child, &stop)? {
+    let status = match bench::until_ended(command, &stop)? {
         Ok(status) => status,
         Err(signal) => return Ok(Err(bench::signalled(signal))),
     };
