@@ -3,7 +3,7 @@
 
 use ntcopy_record::Record;
 
-use crate::common::{assert_wrong_byte_noticed, bench, counted, measured, stderr};
+use crate::common::{bench, counted, measured, stderr};
 
 /// Four cells of small copies: with a region of 8 MiB, nothing takes long.
 const SMALL: [&str; 9] = [
@@ -110,12 +110,4 @@ fn what_does_not_fit_the_memory_is_left_out_aloud() {
     assert!(left_out == 1, "{:?}", record.unavailable);
     assert!(stderr(&output).contains("1 of 2 cells are left out"), "{}", stderr(&output));
     assert!(record.samples.iter().all(|sample| sample.cell == 0) && record.complete);
-}
-
-#[test]
-fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
-    for args in [&["memset", "--size", "64KiB"][..], &["order", "--side", "10"], &SMALL] {
-        let record = assert_wrong_byte_noticed(args);
-        assert!(record.samples.is_empty(), "a wrong byte is never a number");
-    }
 }

@@ -4,18 +4,11 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::{env, fs};
 
 use ntcopy_record::Record;
-use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{
-    PROGRAM, children, counted, daemons_built, is_not_available, kernel_built, stderr,
-};
-
-/// Nothing here takes this long, on any machine; a test that would hang ends.
-const PATIENCE: Duration = Duration::from_secs(120);
+use crate::common::{PROGRAM, counted, daemons_built, is_not_available, kernel_built, stderr};
 
 /// The program, with both daemons beside it, as `cargo build` has them.
 fn program() -> &'static Path {
@@ -32,22 +25,6 @@ fn bench(args: &[&str], place: &Path) -> Command {
 }
 
 const TINY: [&str; 6] = ["--object", "20000,100KiB", "--dataset", "400KiB", "--connections", "1,3"];
-
-/// Folders of measurements of this process number that are still there.
-fn leftovers(pid: u32) -> Vec<PathBuf> {
-    let is_one = |path: &PathBuf| {
-        let owner = fs::read_to_string(path.join("owner")).unwrap_or_default();
-        owner.trim() == pid.to_string()
-    };
-    ["/dev/shm".into(), env::temp_dir()]
-        .iter()
-        .filter_map(|folder| fs::read_dir(folder).ok())
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(is_one)
-        .collect()
-}
 
 #[test]
 fn bodies_go_through_both_daemons_and_every_sample_has_what_it_cost() {
@@ -131,27 +108,6 @@ fn a_proxy_whose_port_was_taken_meanwhile_gets_another() {
 }
 
 #[test]
-fn without_the_flag_the_hinted_modes_are_not_available_and_say_why() {
-    if ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
-        println!("not run: this kernel has the flag");
-        return;
-    }
-    let place = tempfile::tempdir().unwrap();
-    let args = ["--object", "32KiB", "--dataset", "64KiB", "--connections", "2", "--rate", "off"];
-    let output = bench(&[&args[..], &["--json"]].concat(), place.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    assert!(stderr(&output).contains("--kernel um"), "{}", stderr(&output));
-    let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let results = object["results"].as_array().unwrap();
-    let missing = results.iter().filter(|result| result.get("unavailable").is_some());
-    assert_eq!(missing.count(), 2, "{object}");
-    assert_eq!(object["figures"][0]["mode"], "copy");
-    let args = [&args[..], &["--modes", "nt"]].concat();
-    let output = bench(&args, &place.path().join("nt")).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-}
-
-#[test]
 fn over_tls_and_tcp_the_bytes_are_the_same() {
     let place = tempfile::tempdir().unwrap();
     let args = ["--scheme", "tls", "--transport", "tcp", "--modes", "copy", "--rate", "200"];
@@ -219,52 +175,6 @@ fn a_congestion_control_is_set_where_nobody_else_is() {
     let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("no-such-one"), "{}", stderr(&output));
-}
-
-#[test]
-fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
-    let place = tempfile::tempdir().unwrap();
-    let args = ["--modes", "copy", "--rate", "off", "--inject", "wrong-byte"];
-    let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
-    let record = Record::read(place.path().join("record")).unwrap();
-    assert!(record.samples.is_empty(), "a wrong byte is never a number");
-    assert!(record.errors.iter().all(|error| error.wrong_byte) && !record.errors.is_empty());
-}
-
-#[test]
-fn a_signal_ends_the_daemons_and_takes_the_folder_away() {
-    let place = tempfile::tempdir().unwrap();
-    // Long enough to be met in the middle of it.
-    let args = ["--pairs", "100000", "--modes", "copy", "--rate", "off"];
-    let mut child = bench(&[&TINY[..], &args].concat(), place.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let begun = Instant::now();
-    let file = place.path().join("record/record.jsonl");
-    while !fs::read_to_string(&file).unwrap_or_default().contains("\"type\":\"sample\"") {
-        assert!(begun.elapsed() < PATIENCE, "no sample");
-        thread::sleep(Duration::from_millis(10));
-    }
-    let pid = child.id();
-    assert_eq!(leftovers(pid).len(), 1, "while it measures there is a folder");
-    let daemons = children(pid);
-    assert!(daemons.len() >= 2, "{daemons:?}");
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(leftovers(pid).is_empty());
-    for daemon in daemons {
-        assert!(!is_there(daemon), "process {daemon} is left");
-    }
-    let record = Record::read(place.path().join("record")).unwrap();
-    assert!(!record.complete && !record.samples.is_empty(), "what was measured stays");
-}
-
-fn is_there(pid: i32) -> bool {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    matches!(name.trim(), "storaged" | "proxyd")
 }
 
 #[test]

@@ -1,19 +1,11 @@
 //! `ntcopy bench net` and `bench pingpong`, end to end on the kernel that runs the tests, at sizes
 //! that take no time. No test looks at a time.
 
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use std::{fs, thread};
+use std::fs;
 
 use ntcopy_record::Record;
-use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{
-    assert_wrong_byte_noticed, bench, children, counted, is_not_available, measured, stderr,
-};
-
-/// Nothing here takes this long, on any machine; a test that would hang ends.
-const PATIENCE: Duration = Duration::from_secs(120);
+use crate::common::{bench, counted, is_not_available, kernel_built, measured, stderr};
 
 fn total(list: Option<&Vec<u64>>) -> u64 {
     list.into_iter().flatten().sum()
@@ -106,91 +98,8 @@ fn a_message_is_told_by_half_of_its_round_trip() {
 }
 
 #[test]
-fn without_the_flag_the_hinted_modes_are_not_available_and_say_why() {
-    if ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
-        println!("not run: this kernel has the flag");
-        return;
-    }
-    for (name, sizes) in [
-        ("net", ["--connections", "1", "--rate", "off"]),
-        ("pingpong", ["--message", "64", "--duration", "0.05"]),
-    ] {
-        let place = tempfile::tempdir().unwrap();
-        let args = [&[name, "--family", "tcp", "--json"], &sizes[..]].concat();
-        let output = bench(&args, &place.path().join("record")).output().unwrap();
-        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-        assert!(stderr(&output).contains("--kernel um"), "{}", stderr(&output));
-        let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(object["figures"][0]["mode"], "copy", "{object}");
-        let results = object["results"].as_array().unwrap();
-        assert_eq!(results.iter().filter(|r| r.get("unavailable").is_some()).count(), 2);
-        let asked = [&args[..], &["--modes", "nt"]].concat();
-        let output = bench(&asked, &place.path().join("nt")).output().unwrap();
-        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    }
-}
-
-#[test]
-fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
-    for args in [
-        &["net", "--connections", "2", "--rate", "off", "--modes", "copy"][..],
-        &["pingpong", "--duration", "0.05", "--modes", "copy"],
-    ] {
-        let record = assert_wrong_byte_noticed(&[args, &["--family", "tcp"]].concat());
-        assert!(record.samples.is_empty(), "a wrong byte is never a number");
-    }
-}
-
-#[test]
-fn a_signal_ends_the_servers_and_so_does_a_killed_client() {
-    for (signal, code) in [(Signal::INT, Some(130)), (Signal::KILL, None)] {
-        let place = tempfile::tempdir().unwrap();
-        // Long enough to be met in the middle of it.
-        let args = ["net", "--veth", "--pairs", "100000", "--modes", "copy", "--rate", "off"];
-        let mut child = bench(&args, &place.path().join("record"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let begun = Instant::now();
-        let file = place.path().join("record/record.jsonl");
-        while !fs::read_to_string(&file).unwrap_or_default().contains("\"type\":\"sample\"") {
-            if let Some(status) = child.try_wait().unwrap() {
-                assert_eq!(status.code(), Some(3), "no namespaces here");
-                println!("not run: namespaces are not to be had here");
-                return;
-            }
-            assert!(begun.elapsed() < PATIENCE, "no sample");
-            thread::sleep(Duration::from_millis(10));
-        }
-        // It is started anew for each pair: there may be none just now.
-        let mut servers = children(child.id());
-        while servers.len() != 1 {
-            assert!(begun.elapsed() < PATIENCE, "{servers:?}");
-            servers = children(child.id());
-        }
-        kill_process(Pid::from_child(&child), signal).unwrap();
-        assert_eq!(child.wait().unwrap().code(), code);
-        while servers.iter().any(|pid| is_running(*pid)) {
-            assert!(begun.elapsed() < PATIENCE, "a server is left");
-            thread::sleep(Duration::from_millis(5));
-        }
-        let record = Record::read(place.path().join("record")).unwrap();
-        assert!(!record.complete && !record.samples.is_empty(), "what was measured stays");
-    }
-}
-
-/// Whether a process is there that was started by this program; a dead one may wait for its parent.
-fn is_running(pid: i32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.contains("(ntcopy)") && !stat.contains(") Z ")
-}
-
-#[test]
 fn in_the_kernel_with_the_flag_hinted_messages_are_counted_and_others_are_not() {
-    let program = env!("CARGO_BIN_EXE_ntcopy");
-    let built = Command::new(program).args(["kernel", "build"]).output().unwrap();
-    assert!(built.status.success(), "{}", stderr(&built));
+    kernel_built();
     // Between namespaces each side has counters of its own.
     let sizes = ["--connections", "3", "--rate", "off", "--family", "tcp,udp"];
     let (record, text) = measured(&[&["net", "--kernel", "um", "--veth"], &sizes[..]].concat());

@@ -3,7 +3,7 @@
 
 use ntcopy_record::Record;
 
-use crate::common::{assert_wrong_byte_noticed, bench, measured, stderr};
+use crate::common::measured;
 
 fn samples(record: &Record, cell: u32, mode: &str) -> usize {
     record.samples.iter().filter(|s| s.cell == cell && s.mode == mode).count()
@@ -33,21 +33,4 @@ fn pages_are_cleared_and_copied_every_way_and_read_back() {
         assert!(ours.into_iter().all(|sample| sample.bytes > 0 && sample.bytes % size == 0));
     }
     assert!(text.contains(", throughput: "), "{text}");
-}
-
-#[test]
-fn forks_are_for_the_kernel_that_can_be_told_how_to_copy_pages() {
-    let place = tempfile::tempdir().unwrap();
-    for kernel in ["host", "um:6.12", "x86"] {
-        let args = ["pages", "--form", "fork", "--kernel", kernel];
-        let output = bench(&args, &place.path().join("record")).output().unwrap();
-        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-        assert!(stderr(&output).contains("--kernel um"), "{}", stderr(&output));
-    }
-}
-
-#[test]
-fn a_wrong_byte_is_an_error_row_and_exit_code_4() {
-    let record = assert_wrong_byte_noticed(&["pages", "--buffer", "8KiB"]);
-    assert!(record.samples.is_empty(), "a wrong byte is never a number");
 }

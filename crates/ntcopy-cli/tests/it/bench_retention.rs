@@ -6,7 +6,7 @@ use std::process::Output;
 
 use ntcopy_record::Record;
 
-use crate::common::{assert_wrong_byte_noticed, bench, measured, stderr};
+use crate::common::{bench, measured, stderr};
 
 const SMALL: [&str; 7] =
     ["retention", "--hot-set", "64KiB", "--object", "16KiB", "--dataset", "4MiB"];
@@ -68,22 +68,6 @@ fn a_neighbour_is_offered_the_same_by_every_mode_or_is_not_available() {
         sample.series.get("offered_bytes").is_some_and(|offered| sample.bytes > offered[0])
     };
     assert_eq!(record.samples.iter().find(over), None);
-}
-
-#[test]
-fn a_dataset_that_no_machine_has_room_for_is_not_available() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
-    let output = bench(&["retention", "--dataset", "4194304GiB"], &out).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    assert!(stderr(&output).contains("--dataset"), "{}", stderr(&output));
-    assert!(!out.exists());
-}
-
-#[test]
-fn a_wrong_byte_is_exit_code_4_and_never_a_number() {
-    let record = assert_wrong_byte_noticed(&[&SMALL[..], &["--victim", "same-core"]].concat());
-    assert!(record.samples.iter().all(|sample| sample.mode == "idle"));
 }
 
 #[test]

@@ -1,17 +1,16 @@
 //! `ntcopy unix-nt-bench`: the published command line.
 
-use std::process::{Command, Output};
+use std::process::Output;
+
+use crate::common::{good, has_flag, ntcopy, stderr};
 
 fn run(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
-    command.arg("unix-nt-bench").args(args).output().expect("ntcopy starts")
+    ntcopy(&[&["unix-nt-bench"], args].concat())
 }
 
 #[test]
 fn the_published_command_line_prints_the_published_columns() {
-    let output = run(&["65536", "100", "0", "131072", "131072"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = good(&run(&["65536", "100", "0", "131072", "131072"]));
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2, "{text}");
     assert!(lines[0].contains("real time (sec.)") && lines[0].contains("throughput (Mb/s)"));
@@ -24,14 +23,12 @@ fn the_published_command_line_prints_the_published_columns() {
 #[test]
 fn the_flag_works_or_is_not_available_with_the_reason() {
     let output = run(&["65536", "100", "1", "131072", "131072"]);
-    if ntcopy::socket::kernel_support() == ntcopy::socket::Support::None {
-        assert_eq!(output.status.code(), Some(3));
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(text.contains("this kernel has no MSG_NTCOPY"), "{text}");
-        assert!(output.stdout.is_empty(), "no number");
+    if has_flag() {
+        assert!(good(&output).contains("MSG_NTCOPY"));
     } else {
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        assert!(String::from_utf8_lossy(&output.stdout).contains("MSG_NTCOPY"));
+        assert_eq!(output.status.code(), Some(3));
+        assert!(stderr(&output).contains("this kernel has no MSG_NTCOPY"), "{output:?}");
+        assert!(output.stdout.is_empty(), "no number");
     }
 }
 

@@ -13,6 +13,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
     let out = place.path().join("record");
     for (line, words) in [
         ("unix --object 1MB", "1MiB"),
+        ("unix --sockets 1 --kernel vms", "vms"),
         ("unix --modes idle", "copy, nt, adaptive, vmsplice"),
         ("unix --family inet", "unix, tcp, tcp6, udp, udp6, udp-gso, udplite"),
         ("unix --beside 64KiB --pieces 3", "--pieces"),

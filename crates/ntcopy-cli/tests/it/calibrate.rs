@@ -6,8 +6,10 @@ use std::process::{Command, Output};
 
 use ntcopy::profile::Profile;
 
+use crate::common::{PROGRAM, has_flag};
+
 fn run(args: &[&str], home: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+    Command::new(PROGRAM)
         .args(["footprint", "calibrate"])
         .args(args)
         .arg("--allow-not-a-timing")
@@ -34,7 +36,7 @@ fn the_library_takes_the_profile_that_was_written() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["profile"]["date"], profile.date.as_str());
     assert_eq!(json["written"], path.display().to_string());
-    let probe = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+    let probe = Command::new(PROGRAM)
         .args(["bench", "memset", "--quick", "--size", "64KiB", "--modes", "ours"])
         .args(["--allow-not-a-timing", "--out"])
         .arg(home.path().join("record"))
@@ -49,7 +51,7 @@ fn the_rules_number_is_of_a_kernel_with_the_flag() {
     let home = tempfile::tempdir().unwrap();
     let output = run(&["--kernel", "host", "--json", "--sockets", "1,4"], home.path());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if ntcopy::socket::kernel_support() == ntcopy::socket::Support::None {
+    if !has_flag() {
         assert_eq!(output.status.code(), Some(3), "{said}");
         assert!(said.contains("--kernel um"), "{said}");
         return;
@@ -64,7 +66,7 @@ fn the_rules_number_is_of_a_kernel_with_the_flag() {
 
 #[test]
 fn without_a_home_it_asks_where_to_write_before_it_measures() {
-    let output = Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+    let output = Command::new(PROGRAM)
         .args(["footprint", "calibrate"])
         .env_remove("HOME")
         .env_remove("XDG_CONFIG_HOME")

@@ -2,16 +2,16 @@
 //! copy displaces more than nothing is asked only where the instrument says that it can tell.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use ntcopy_bench::experiments::footprint;
 use ntcopy_record::{ExperimentKind, Record};
 use serde_json::Value;
 
+use crate::common::{has_flag, ntcopy};
+
 fn footprint(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
-    command.args(["footprint", "--allow-not-a-timing"]).args(arguments);
-    command.output().expect("the program starts")
+    ntcopy(&[&["footprint", "--allow-not-a-timing"], arguments].concat())
 }
 
 /// The object of a run; none where this machine's clock or caches say nothing, which is exit code 3
@@ -60,8 +60,7 @@ fn a_table_has_the_calls_and_the_record_says_the_same() {
 
 #[test]
 fn a_hint_where_nobody_takes_it_is_exit_code_3() {
-    if ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
-        println!("not run: this kernel has the flag");
+    if has_flag() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

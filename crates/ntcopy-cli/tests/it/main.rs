@@ -10,6 +10,7 @@ mod advise;
 mod advise_running;
 mod bench_app;
 mod bench_bulk;
+mod bench_faults;
 mod bench_http;
 mod bench_net;
 mod bench_pages;

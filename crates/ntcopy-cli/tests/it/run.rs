@@ -7,17 +7,13 @@ use std::sync::OnceLock;
 use std::{env, fs};
 
 use crate::common::{
-    good,
+    PROGRAM, good, has_flag,
     preload::{PYTHON, SENDER, SENT_BYTES, hinted, library, rises},
     text,
 };
 
-fn program() -> &'static str {
-    env!("CARGO_BIN_EXE_ntcopy")
-}
-
 fn ntcopy_run(arguments: &[&str]) -> Command {
-    let mut command = Command::new(program());
+    let mut command = Command::new(PROGRAM);
     command.args(["run", "--library", library()]).args(arguments).stdin(Stdio::null());
     command
 }
@@ -26,14 +22,9 @@ fn output(arguments: &[&str]) -> Output {
     ntcopy_run(arguments).output().expect("the program starts")
 }
 
-fn this_kernel_knows() -> bool {
-    ntcopy::socket::kernel_support() != ntcopy::socket::Support::None
-}
-
 #[test]
 fn a_kernel_without_the_flag_starts_nothing_unless_told_to() {
-    if this_kernel_knows() {
-        println!("not run: this kernel has the flag");
+    if has_flag() {
         return;
     }
     let refused = output(&["--", "echo", "started"]);
@@ -116,7 +107,7 @@ fn what_was_ignored_or_blocked_stays_so() {
         let script = format!(
             "trap '' {ignored}; exec {} run --library {} --anyway {how} -- \
              grep -E 'Sig(Ign|Blk)' /proc/self/status",
-            program(),
+            PROGRAM,
             library()
         );
         let output = Command::new("sh").args(["-c", &script]).output().expect("a shell");
@@ -155,7 +146,7 @@ fn the_environment_is_the_programs_own_and_the_library() {
         ]
     );
     // A library that is not there.
-    let mut command = Command::new(program());
+    let mut command = Command::new(PROGRAM);
     command.args(["run", "--library", "/nonexistent.so", "--", "echo", "started"]);
     let output = command.output().expect("it starts");
     assert_eq!(output.status.code(), Some(3), "{output:?}");
@@ -195,7 +186,7 @@ fn sends_under(before: Filter, options: &[&'static str], between: Filter) -> Out
         Some([what, call]) => vec![filtered(), "filter", what, call],
         None => Vec::new(),
     };
-    let start = [&[program(), "run", "--library", library()], options, &["--"]].concat();
+    let start = [&[PROGRAM, "run", "--library", library()], options, &["--"]].concat();
     let line = [filter(before), start, filter(between), vec![filtered(), "send"]].concat();
     let mut command = Command::new(line[0]);
     command.args(&line[1..]).env("NTCOPY_PRELOAD_ASSUME", "kernel").stdin(Stdio::null());
@@ -240,7 +231,7 @@ fn a_filter_that_allows_what_the_library_does_is_no_obstacle() {
     good(&sends_under(allow, &["--anyway"], refuse_large));
 
     let mut explained = Command::new(filtered());
-    explained.args(["filter", "allow", "sendto", program(), "run", "--library", library()]);
+    explained.args(["filter", "allow", "sendto", PROGRAM, "run", "--library", library()]);
     let said =
         text(&explained.args(["--explain", "--", "cat"]).output().expect("it starts").stdout);
     let count = filters() + 1;
@@ -265,10 +256,10 @@ fn hinted_bytes(lines: &[Vec<&str>]) -> Vec<u64> {
     for line in lines {
         let line: Vec<&str> =
             line.iter().map(|word| if *word == "SENDER" { sender } else { word }).collect();
-        script += &format!("{} && {} stat --once --json && ", line.join(" "), program());
+        script += &format!("{} && {PROGRAM} stat --once --json && ", line.join(" "));
     }
     script += "true";
-    let booted = Command::new(program())
+    let booted = Command::new(PROGRAM)
         .args(["kernel", "boot", "--timeout", "120", "--", "sh", "-c", &script])
         .output()
         .expect("the program starts");
@@ -278,7 +269,7 @@ fn hinted_bytes(lines: &[Vec<&str>]) -> Vec<u64> {
 #[test]
 fn in_a_kernel_that_knows_the_flag_unchanged_programs_are_hinted() {
     let run = |more: &[&'static str]| {
-        let start = vec![program(), "run", "--library", library()];
+        let start = vec![PROGRAM, "run", "--library", library()];
         [&start, more, &["--", PYTHON, "SENDER"]].concat()
     };
     let counted = hinted_bytes(&[

@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::common::{
+    has_flag,
     preload::{PYTHON, SENDER, SENT_BYTES, library},
     text,
 };
@@ -41,8 +42,7 @@ fn object(output: &Output) -> Value {
 
 #[test]
 fn a_kernel_without_the_flag_takes_no_turn_and_says_what_would() {
-    if ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
-        println!("not run: this kernel has the flag");
+    if has_flag() {
         return;
     }
     let (_folder, out) = place();

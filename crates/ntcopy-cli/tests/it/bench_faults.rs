@@ -1,0 +1,209 @@
+//! What all experiments do alike where something is missing or goes wrong, end to end on the kernel
+//! that runs the tests, at sizes that take no time. No test looks at a time.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use ntcopy_record::Record;
+
+use crate::common::{
+    bench, children, daemons_built, has_flag, json, signal, signal::Signal, stderr, text,
+};
+
+/// Nothing here takes this long, on any machine; a test that would hang ends.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const UNIX: &str = "unix --object 20000 --dataset 100KiB";
+const HTTP: &str = "http --object 20000,100KiB --dataset 400KiB --connections 1,3 --rate off";
+const APP: &str = "app --app storaged --sample 100ms --dataset 4MiB --large 300KiB \
+                   --connections 3 --rate 300 --large-rate 60MB/s";
+
+fn command(line: &str, out: &Path) -> Command {
+    daemons_built();
+    bench(&line.split_ascii_whitespace().collect::<Vec<_>>(), out)
+}
+
+#[test]
+fn a_wrong_byte_is_an_error_row_and_exit_code_4_and_never_a_number() {
+    let cpu = ntcopy_bench::run::cpus().unwrap().allowed[0];
+    for line in [
+        &format!("{UNIX} --sockets 3 --modes copy,vmsplice"),
+        &format!("{UNIX} --modes copy,vmsplice"),
+        &format!("{UNIX} --family tcp,udp --sockets 2 --modes copy"),
+        "unix --pieces 300 --sockets 1,3 --dataset 1MiB --modes copy",
+        &format!(
+            "unix --object 10001 --dataset 50005 --senders 2 --cpus {cpu},{cpu} --iterations 50 \
+             --modes copy,vmsplice"
+        ),
+        &format!("{HTTP} --modes copy"),
+        &format!("{APP} --modes chunked"),
+        "net --family tcp --connections 2 --rate off --modes copy",
+        "pingpong --family tcp --duration 0.05 --modes copy",
+        "memcpy --size 4099,128KiB --region 8MiB --threads 1 --destination cold",
+        "memset --size 64KiB",
+        "order --side 10",
+        "pages --buffer 8KiB",
+        "retention --victim same-core --hot-set 64KiB --object 16KiB --dataset 4MiB",
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("record");
+        let output = command(line, &out).args(["--inject", "wrong-byte"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(4), "{line}: {}", stderr(&output));
+        let Record { samples, errors, .. } = Record::read(&out).unwrap();
+        assert!(errors.iter().all(|error| error.wrong_byte) && !errors.is_empty(), "{line}");
+        let is_spoilt = |mode: &str| errors.iter().any(|error| error.mode == mode);
+        assert!(!samples.iter().any(|sample| is_spoilt(&sample.mode)), "{line}");
+        let is_app = line.starts_with("app");
+        assert!(samples.iter().all(|sample| is_app || sample.mode == "idle"), "{line}");
+        let mut named = line.split_once("--modes ").into_iter().flat_map(|(_, all)| all.split(','));
+        assert!(is_app || named.all(is_spoilt), "{line}");
+        let said = text(&output.stdout);
+        assert!(said.contains("byte was wrong"), "{line}: {said}");
+    }
+}
+
+#[test]
+fn without_the_flag_the_hinted_modes_are_not_available_and_say_why() {
+    if has_flag() {
+        return;
+    }
+    for (line, asked) in [
+        (&*format!("{UNIX} --sockets 1"), "nt"),
+        ("http --object 32KiB --dataset 64KiB --connections 2 --rate off", "nt"),
+        ("net --family tcp --connections 1 --rate off", "nt"),
+        ("pingpong --family tcp --message 64 --duration 0.05", "nt"),
+        (APP, "adaptive"),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        for modes in ["", asked] {
+            let out = place.path().join(format!("record-{modes}"));
+            let mut command = command(line, &out);
+            if !modes.is_empty() {
+                command.args(["--modes", modes]);
+            }
+            let output = command.arg("--json").output().unwrap();
+            assert_eq!(output.status.code(), Some(3), "{line}: {}", stderr(&output));
+            assert!(stderr(&output).contains("--kernel um"), "{line}: {}", stderr(&output));
+            let record = Record::read(&out).unwrap();
+            let why = record.unavailable.iter().find(|missing| missing.mode == asked);
+            assert!(why.is_some_and(|missing| missing.why.contains("no MSG_NTCOPY")), "{line}");
+            let is_there = |mode: &str| record.samples.iter().any(|sample| sample.mode == mode);
+            assert!(record.complete && is_there("copy") && !is_there(asked), "{line}");
+            let object = json(&text(&output.stdout));
+            let results = object["results"].as_array().unwrap();
+            assert!(results.iter().any(|result| result.get("unavailable").is_some()), "{object}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_here_is_exit_code_3_and_nothing_is_begun() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("record");
+    for (line, words) in [
+        (&*format!("{UNIX} --sockets 1 --kernel x86"), "emulator"),
+        ("unix --sockets 1 --object 1MiB --sndbuf 64KiB", "does not take a whole object"),
+        ("retention --dataset 4194304GiB", "--dataset"),
+        ("pages --form fork --kernel host", "--kernel um"),
+        ("pages --form fork --kernel um:6.12", "--kernel um"),
+        ("pages --form fork --kernel x86", "--kernel um"),
+        // nginx is found where it belongs, whatever PATH says, and storaged beside the program.
+        ("app --app memcached", "apt-get install --no-install-recommends memcached"),
+        ("app --app redis", "apt-get install --no-install-recommends redis-server"),
+    ] {
+        let mut command = Command::new(crate::common::PROGRAM);
+        command.arg("bench").args(line.split_ascii_whitespace()).arg("--out").arg(&out);
+        let output = command.env("PATH", place.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{line}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{line}: {}", stderr(&output));
+        assert!(!out.exists(), "{line}: nothing was begun");
+    }
+}
+
+/// Processes below one, and below those.
+fn family(of: u32) -> Vec<i32> {
+    let below = |pid: i32| [vec![pid], family(pid.cast_unsigned())].concat();
+    children(of).into_iter().flat_map(below).collect()
+}
+
+/// Whether a process runs its program. One that waits for its end to be heard of does not.
+fn is_running(pid: &i32) -> bool {
+    fs::read_link(format!("/proc/{pid}/exe")).is_ok()
+}
+
+/// Folders of measurements of this process number that are still there.
+fn leftovers(pid: u32) -> Vec<PathBuf> {
+    let is_one = |path: &PathBuf| {
+        let owner = fs::read_to_string(path.join("owner")).unwrap_or_default();
+        owner.trim() == pid.to_string()
+    };
+    ["/dev/shm".into(), env::temp_dir()]
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok())
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(is_one)
+        .collect()
+}
+
+/// Waits until it has measured something and its processes are there; none where it ended with 3.
+fn processes(child: &mut Child, out: &Path) -> Option<Vec<i32>> {
+    let begun = Instant::now();
+    let has_sample = || {
+        let lines = fs::read_to_string(out.join("record.jsonl")).unwrap_or_default();
+        lines.contains("\"type\":\"sample\"")
+    };
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            assert_eq!(status.code(), Some(3), "it ended before it was met");
+            return None;
+        }
+        let family = family(child.id());
+        if has_sample() && !family.is_empty() {
+            return Some(family);
+        }
+        assert!(begun.elapsed() < PATIENCE, "no sample");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_signal_leaves_no_process_and_no_folder_and_a_record_that_was_cut_short() {
+    for (line, signal, code) in [
+        (&*format!("{UNIX} --sockets 2 --modes copy"), Signal::INT, Some(130)),
+        (&*format!("{HTTP} --modes copy"), Signal::INT, Some(130)),
+        (&*format!("{APP} --modes chunked"), Signal::INT, Some(130)),
+        ("net --veth --modes copy --rate off", Signal::INT, Some(130)),
+        ("net --veth --modes copy --rate off", Signal::KILL, None),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("record");
+        // Long enough to be met in the middle of it.
+        let mut command = command(line, &out);
+        command.args(["--pairs", "100000"]).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let Some(processes) = processes(&mut child, &out) else {
+            println!("not run: {line}");
+            continue;
+        };
+        let pid = child.id();
+        signal::send(&child, signal);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), code, "{line}");
+        let ended = Instant::now();
+        while processes.iter().any(is_running) {
+            assert!(ended.elapsed() < PATIENCE, "{line}: {processes:?} are left");
+            thread::sleep(Duration::from_millis(5));
+        }
+        let record = Record::read(&out).unwrap();
+        assert!(!record.complete && !record.samples.is_empty(), "{line}: what was measured stays");
+        assert!(record.errors.is_empty(), "{line}: {:?}", record.errors);
+        if code.is_some() {
+            assert!(leftovers(pid).is_empty(), "{line}: {:?}", leftovers(pid));
+            assert!(text(&output.stdout).contains("cut short"), "{line}");
+        }
+    }
+}
