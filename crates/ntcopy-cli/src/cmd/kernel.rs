@@ -3,7 +3,6 @@
 mod args;
 mod package;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,7 +12,7 @@ use ntcopy_kernel::{
 };
 
 pub use args::Args;
-use args::{BootArgs, BuildArgs, CleanArgs, GuestArgs, KernelArgs, ListArgs, Splats};
+use args::{BootArgs, GuestArgs, KernelArgs, Splats};
 
 /// How many reports of the guest's kernel are printed at length.
 const SHOWN_SPLATS: usize = 5;
@@ -23,8 +22,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Args::Build(args) => build(&args),
         Args::Package(args) => package::run(args),
         Args::Boot(args) => boot(args),
-        Args::List(args) => list(&args),
-        Args::Clean(args) => clean(&args),
+        Args::List { json } => list(json),
+        Args::Clean { all } => clean(all),
         Args::GuestInit { spec } => ntcopy_kernel::guest::init(&spec),
     };
     Ok(result.unwrap_or_else(|error| {
@@ -37,8 +36,8 @@ fn options(kernel: &KernelArgs) -> Result<BuildOptions, Error> {
     BuildOptions::from_env(kernel.kind()?)
 }
 
-fn build(args: &BuildArgs) -> Result<ExitCode, Error> {
-    let built = ntcopy_kernel::build(&options(&args.kernel)?, progress::for_stderr().as_mut())?;
+fn build(kernel: &KernelArgs) -> Result<ExitCode, Error> {
+    let built = ntcopy_kernel::build(&options(kernel)?, progress::for_stderr().as_mut())?;
     println!("{}", built.path.display());
     Ok(ExitCode::SUCCESS)
 }
@@ -55,24 +54,13 @@ fn kernel(guest: &GuestArgs) -> Result<(Built, HostCpus), Error> {
     Ok((ntcopy_kernel::build(&options, progress::for_stderr().as_mut())?, host_cpus))
 }
 
-fn guest(
-    guest: GuestArgs,
-    (kernel, host_cpus): (&Built, HostCpus),
-    command: Vec<OsString>,
-) -> Boot {
-    let mut boot = Boot::new(kernel, command);
-    (boot.cpus, boot.mem_bytes, boot.host_cpus) = (guest.cpus, guest.mem, host_cpus);
-    boot.writable = guest.write;
-    boot.sysctls = guest.sysctl;
-    boot.arguments = guest.append;
-    boot.console = guest.console;
-    boot
-}
-
 fn boot(args: BootArgs) -> Result<ExitCode, Error> {
     let (kernel, host_cpus) = kernel(&args.guest)?;
     let splats = policy(&args.guest, &kernel);
-    let mut boot = guest(args.guest, (&kernel, host_cpus), args.command);
+    let (guest, mut boot) = (args.guest, Boot::new(&kernel, args.command));
+    (boot.cpus, boot.mem_bytes, boot.host_cpus) = (guest.cpus, guest.mem, host_cpus);
+    (boot.writable, boot.sysctls, boot.arguments) = (guest.write, guest.sysctl, guest.append);
+    boot.console = guest.console;
     boot.boot_limit = args.boot_timeout.map_or(boot.boot_limit, Duration::from_secs);
     boot.timeout = (args.timeout > 0).then(|| Duration::from_secs(args.timeout));
     Ok(end(&boot.run()?, splats))
@@ -114,10 +102,10 @@ fn end(outcome: &Outcome, splats: Splats) -> ExitCode {
     }
 }
 
-fn list(args: &ListArgs) -> Result<ExitCode, Error> {
+fn list(json: bool) -> Result<ExitCode, Error> {
     let cache = Cache::locate()?;
     let entries = ntcopy_kernel::list(&cache)?;
-    if args.json {
+    if json {
         println!("{:#}", serde_json::json!({ "cache": cache.root(), "kernels": entries }));
         return Ok(ExitCode::SUCCESS);
     }
@@ -164,9 +152,9 @@ fn size(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }
 
-fn clean(args: &CleanArgs) -> Result<ExitCode, Error> {
+fn clean(all: bool) -> Result<ExitCode, Error> {
     let cache = Cache::locate()?;
-    let removed = ntcopy_kernel::clean(&cache, args.all, progress::for_stderr().as_mut())?;
+    let removed = ntcopy_kernel::clean(&cache, all, progress::for_stderr().as_mut())?;
     for item in &removed {
         println!("removed {} ({})", item.path.display(), size(item.size_bytes));
     }

@@ -6,11 +6,13 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use ntcopy::cpu::{Cache, Cpu, FEATURES, Use};
+use ntcopy::cpu::{Cache, Cpu, FEATURES, Feature, Use};
 use ntcopy::hardware;
 use ntcopy::libc::Libc;
 use ntcopy::socket::{self, Support};
+use ntcopy_record::HardwareCounter;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -31,76 +33,24 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let findings = Findings::gather();
-    let text = if args.json {
-        let mut json = serde_json::to_string_pretty(&findings)?;
-        json.push('\n');
-        json
-    } else {
-        text::render(&findings)
-    };
-    print!("{text}");
+    match args.json {
+        true => println!("{:#}", findings.object()),
+        false => print!("{}", text::render(&findings)),
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Everything that was found, in the shape in which `--json` prints it.
-#[derive(Serialize)]
+/// Everything that was found.
 pub struct Findings {
-    pub cpu: CpuFound,
-    pub caches: CachesFound,
-    pub instructions: Vec<Instruction>,
-    pub libc: LibcFound,
+    pub cpu: Cpu,
+    pub cpus_usable: usize,
+    pub libc: Libc,
     pub kernel: KernelFound,
     pub user_mode_kernel: UserModeKernel,
-    pub counters: Vec<CounterFound>,
-    pub resctrl: &'static str,
+    pub counters: Vec<HardwareCounter>,
     pub guest: Option<Guest>,
     /// What the user should know before trusting a figure from here.
     pub warnings: Vec<Warning>,
-}
-
-#[derive(Serialize)]
-pub struct CpuFound {
-    pub model: String,
-    pub signature: String,
-    pub cpus_usable: usize,
-}
-
-#[derive(Serialize)]
-pub struct CachesFound {
-    pub llc_bytes: u64,
-    pub cpuid: Vec<CacheFound>,
-    pub sysfs: Vec<CacheFound>,
-    /// The level-3 cache by the legacy leaf, which old C libraries read.
-    pub legacy_l3_bytes: Option<u64>,
-    pub disagreements: Vec<String>,
-}
-
-#[derive(Serialize)]
-pub struct CacheFound {
-    pub level: u8,
-    pub kind: &'static str,
-    pub size_bytes: u64,
-    pub ways: u32,
-    pub line_bytes: u32,
-    pub shared_by_cpus: Option<u32>,
-}
-
-#[derive(Serialize)]
-pub struct Instruction {
-    pub feature: &'static str,
-    pub instructions: &'static str,
-    pub used_for: &'static str,
-    pub available: bool,
-}
-
-#[derive(Serialize)]
-pub struct LibcFound {
-    pub name: String,
-    pub version: String,
-    pub memcpy_nt_threshold_bytes: Option<u64>,
-    pub memset_nt_threshold_bytes: Option<u64>,
-    pub thresholds_from: &'static str,
-    pub l3_believed_bytes: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -130,15 +80,6 @@ pub struct UserModeKernel {
 }
 
 #[derive(Serialize)]
-pub struct CounterFound {
-    pub name: String,
-    pub available: bool,
-    /// The CPU's or the kernel's name for what is counted.
-    pub source: String,
-    pub meaning: String,
-}
-
-#[derive(Serialize)]
 pub struct Guest {
     pub signature: String,
     pub hypervisor: &'static str,
@@ -152,84 +93,99 @@ pub struct Warning {
 }
 
 impl Findings {
-    pub fn gather() -> Findings {
-        let cpu = Cpu::detect();
-        let libc = Libc::detect();
-        let kernel = kernel();
+    fn gather() -> Findings {
+        let (cpu, libc) = (Cpu::detect(), Libc::detect());
         let guest = cpu.hypervisor.clone().map(|signature| {
             let hypervisor = hypervisor_name(&signature);
             Guest { signature, hypervisor }
         });
-        let warnings = warnings(&cpu, &libc, guest.as_ref());
         Findings {
-            cpu: CpuFound {
-                model: cpu.model_name.clone(),
-                signature: cpu.signature(),
-                cpus_usable: std::thread::available_parallelism().map_or(1, usize::from),
-            },
-            caches: CachesFound {
-                llc_bytes: cpu.llc_bytes(),
-                cpuid: cpu.caches.iter().map(cache).collect(),
-                sysfs: cpu.sysfs_caches.iter().map(cache).collect(),
-                legacy_l3_bytes: cpu.legacy_l3.map(|l3| l3.size_bytes),
-                disagreements: cpu.disagreements(),
-            },
-            instructions: instructions(&cpu),
-            libc: LibcFound {
-                name: libc.name,
-                version: libc.version,
-                memcpy_nt_threshold_bytes: libc.memcpy_nt_threshold_bytes,
-                memset_nt_threshold_bytes: libc.memset_nt_threshold_bytes,
-                thresholds_from: libc.source,
-                l3_believed_bytes: libc.l3_believed_bytes,
-            },
-            kernel,
+            warnings: warnings(&cpu, &libc, guest.as_ref()),
+            cpus_usable: std::thread::available_parallelism().map_or(1, usize::from),
+            kernel: kernel(),
             user_mode_kernel: user_mode_kernel(),
-            counters: counters(),
-            resctrl: hardware::resctrl().meaning(),
+            counters: ntcopy_bench::hardware::offered(),
+            cpu,
+            libc,
             guest,
-            warnings,
         }
     }
-}
 
-fn cache(cache: &Cache) -> CacheFound {
-    CacheFound {
-        level: cache.level,
-        kind: cache.kind.name(),
-        size_bytes: cache.size_bytes,
-        ways: cache.ways,
-        line_bytes: cache.line_bytes,
-        shared_by_cpus: cache.shared_by_cpus,
+    /// What `--json` prints.
+    fn object(&self) -> Value {
+        let Findings { cpu, libc, .. } = self;
+        let caches = |all: &[Cache]| -> Value {
+            let one = |cache: &Cache| {
+                json!({
+                    "level": cache.level,
+                    "kind": cache.kind.name(),
+                    "size_bytes": cache.size_bytes,
+                    "ways": cache.ways,
+                    "line_bytes": cache.line_bytes,
+                    "shared_by_cpus": cache.shared_by_cpus,
+                })
+            };
+            all.iter().map(one).collect()
+        };
+        let instruction = |feature: &Feature| {
+            json!({
+                "feature": feature.name,
+                "instructions": feature.instructions,
+                "used_for": match feature.used_for {
+                    Use::NtStore => "non-temporal store",
+                    Use::NtLoad => "non-temporal load",
+                    Use::Line => "cache line control",
+                    Use::Rep => "temporal string copy",
+                },
+                "available": cpu.has(feature.name),
+            })
+        };
+        let counter = |counter: &HardwareCounter| {
+            json!({
+                "name": counter.name,
+                "available": counter.missing.is_none(),
+                "source": counter.source,
+                "meaning": meaning(counter),
+            })
+        };
+        json!({
+            "cpu": {
+                "model": cpu.model_name,
+                "signature": cpu.signature(),
+                "cpus_usable": self.cpus_usable,
+            },
+            "caches": {
+                "llc_bytes": cpu.llc_bytes(),
+                "cpuid": caches(&cpu.caches),
+                "sysfs": caches(&cpu.sysfs_caches),
+                "legacy_l3_bytes": cpu.legacy_l3.map(|l3| l3.size_bytes),
+                "disagreements": cpu.disagreements(),
+            },
+            "instructions": FEATURES.iter().map(instruction).collect::<Value>(),
+            "libc": {
+                "name": libc.name,
+                "version": libc.version,
+                "memcpy_nt_threshold_bytes": libc.memcpy_nt_threshold_bytes,
+                "memset_nt_threshold_bytes": libc.memset_nt_threshold_bytes,
+                "thresholds_from": libc.source,
+                "l3_believed_bytes": libc.l3_believed_bytes,
+            },
+            "kernel": self.kernel,
+            "user_mode_kernel": self.user_mode_kernel,
+            "counters": self.counters.iter().map(counter).collect::<Value>(),
+            "resctrl": hardware::resctrl().meaning(),
+            "guest": self.guest,
+            "warnings": self.warnings,
+        })
     }
 }
 
-fn instructions(cpu: &Cpu) -> Vec<Instruction> {
-    let found = FEATURES.iter().map(|feature| Instruction {
-        feature: feature.name,
-        instructions: feature.instructions,
-        used_for: match feature.used_for {
-            Use::NtStore => "non-temporal store",
-            Use::NtLoad => "non-temporal load",
-            Use::Line => "cache line control",
-            Use::Rep => "temporal string copy",
-        },
-        available: cpu.has(feature.name),
-    });
-    found.collect()
-}
-
-fn counters() -> Vec<CounterFound> {
-    let found = ntcopy_bench::hardware::offered().into_iter().map(|counter| CounterFound {
-        available: counter.missing.is_none(),
-        meaning: match &counter.missing {
-            None => format!("counts: {}", counter.source),
-            Some(why) => format!("n/a ({why})"),
-        },
-        name: counter.name,
-        source: counter.source,
-    });
-    found.collect()
+/// What an event counts, or why it does not.
+pub fn meaning(counter: &HardwareCounter) -> String {
+    match &counter.missing {
+        None => format!("counts: {}", counter.source),
+        Some(why) => format!("n/a ({why})"),
+    }
 }
 
 fn kernel() -> KernelFound {

@@ -176,6 +176,9 @@ pub fn command_line() -> Vec<String> {
     command
 }
 
+/// The mode of a file that others read whatever the umask.
+pub const READABLE: u32 = 0o644;
+
 /// Writes a file whole or not at all; a device or a pipe is written to as it is.
 pub fn replace(path: &Path, bytes: impl AsRef<[u8]>, mode: u32) -> anyhow::Result<()> {
     let context = || format!("cannot write {}", path.display());
@@ -189,6 +192,10 @@ pub fn replace(path: &Path, bytes: impl AsRef<[u8]>, mode: u32) -> anyhow::Resul
         .permissions(fs::Permissions::from_mode(mode))
         .tempfile_in(folder.unwrap_or(Path::new(".")))
         .with_context(context)?;
+    if mode == READABLE {
+        let exact = fs::Permissions::from_mode(mode);
+        file.as_file().set_permissions(exact).with_context(context)?;
+    }
     file.write_all(bytes.as_ref()).with_context(context)?;
     file.persist(path).with_context(context)?;
     Ok(())

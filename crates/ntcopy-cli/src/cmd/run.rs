@@ -8,7 +8,7 @@ mod library;
 mod program;
 mod watcher;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -73,16 +73,9 @@ impl Family {
     }
 }
 
-/// Arguments.
+/// How a program is hinted.
 #[derive(clap::Args)]
-#[command(
-    about = "Run a program as it is, its large sends hinted",
-    override_usage = "ntcopy run [OPTIONS] -- PROGRAM...",
-    long_about = "Run a program as it is, its large sends on matching sockets hinted with \
-                  MSG_NTCOPY. The bytes, the errors and their order stay the same.",
-    after_help = HELP
-)]
-pub struct Args {
+pub struct Hint {
     /// The smallest send that is hinted [default: 4KiB, below which the kernel
     /// copies normally]
     #[arg(long, value_name = "SIZE")]
@@ -94,21 +87,35 @@ pub struct Args {
     /// `nt` it may not, and all later sends of the sockets are hinted
     #[arg(long, default_value = "adaptive")]
     pub mode: Mode,
-    /// Start the program also where the hint reaches no socket
-    #[arg(long)]
-    pub anyway: bool,
-    /// Say what would happen, and start nothing
-    #[arg(long)]
-    pub explain: bool,
-    /// Say afterwards what the kernel counted meanwhile in this network namespace
-    #[arg(long, conflicts_with = "explain")]
-    pub stat: bool,
     /// The library to load, if not the one that belongs to this program
     #[arg(long, hide = true, value_name = "FILE")]
     pub library: Option<PathBuf>,
+}
+
+/// Arguments.
+#[derive(clap::Args)]
+#[command(
+    about = "Run a program as it is, its large sends hinted",
+    override_usage = "ntcopy run [OPTIONS] -- PROGRAM...",
+    long_about = "Run a program as it is, its large sends on matching sockets hinted with \
+                  MSG_NTCOPY. The bytes, the errors and their order stay the same.",
+    after_help = HELP
+)]
+pub struct Args {
+    #[command(flatten)]
+    hint: Hint,
+    /// Start the program also where the hint reaches no socket
+    #[arg(long)]
+    anyway: bool,
+    /// Say what would happen, and start nothing
+    #[arg(long)]
+    explain: bool,
+    /// Say afterwards what the kernel counted meanwhile in this network namespace
+    #[arg(long, conflicts_with = "explain")]
+    stat: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
-    pub command: Vec<OsString>,
+    command: Vec<OsString>,
 }
 
 /// The settings that the library reads from its environment.
@@ -121,16 +128,16 @@ struct Settings {
 }
 
 impl Settings {
-    fn new(args: &Args, filters: u32) -> Self {
-        let min_bytes = args.min_bytes.map_or(KERNEL_MIN_BYTES, |size| size.0);
-        let mut families = args.family.clone();
+    fn new(hint: &Hint, filters: u32) -> Self {
+        let min_bytes = hint.min_bytes.map_or(KERNEL_MIN_BYTES, |size| size.0);
+        let mut families = hint.family.clone();
         if families.is_empty() {
             families = vec![Family::Unix, Family::Tcp];
         }
         families.sort_unstable();
         families.dedup();
         let families: Vec<&str> = families.into_iter().map(Family::as_str).collect();
-        Settings { min_bytes, families: families.join(","), mode: args.mode, filters }
+        Settings { min_bytes, families: families.join(","), mode: hint.mode, filters }
     }
 
     /// Names and values of the variables that the library reads.
@@ -163,17 +170,17 @@ pub struct Hinting {
 
 impl Hinting {
     /// Tells of a program, or gives the exit code of a shell that finds none of that name.
-    pub fn of(args: &Args) -> Result<Hinting, ExitCode> {
-        let program = Program::find(&args.command[0]).map_err(|missing| {
+    pub fn of(hint: &Hint, program: &OsStr) -> Result<Hinting, ExitCode> {
+        let program = Program::find(program).map_err(|missing| {
             eprintln!("ntcopy: {missing}");
             ExitCode::from(missing.exit_code())
         })?;
         let filters = filter::allowing();
-        let settings = Settings::new(args, filters.as_ref().copied().unwrap_or(0));
+        let settings = Settings::new(hint, filters.as_ref().copied().unwrap_or(0));
         let support = filters.is_ok().then(socket::kernel_support);
         let kernel_obstacle = support.and_then(kernel_obstacle);
         let needs_kernel = kernel_obstacle.is_some();
-        let library = library::find(args.library.as_deref());
+        let library = library::find(hint.library.as_deref());
         let (library, no_library) =
             library.map_or_else(|why| (None, Some(why)), |it| (Some(it), None));
         let obstacles = [filters.err(), kernel_obstacle, program.obstacle(), no_library];
@@ -202,7 +209,7 @@ fn preloads(others: Option<OsString>, library: &Path) -> OsString {
 }
 
 /// Why a program can't be hinted on any kernel.
-pub fn obstacle(program: &std::ffi::OsStr) -> Option<String> {
+pub fn obstacle(program: &OsStr) -> Option<String> {
     match Program::find(program) {
         Ok(program) => program.obstacle(),
         Err(missing) => Some(missing.to_string()),
@@ -227,7 +234,7 @@ fn remark() -> Option<&'static str> {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let hinting = match Hinting::of(&args) {
+    let hinting = match Hinting::of(&args.hint, &args.command[0]) {
         Ok(hinting) => hinting,
         Err(code) => return Ok(code),
     };
@@ -277,21 +284,18 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        args: Args,
-    }
-
-    fn parse(line: &[&str]) -> Args {
-        Line::try_parse_from([&["run"], line].concat()).map_or_else(|e| panic!("{e}"), |l| l.args)
+        hint: Hint,
     }
 
     #[test]
     fn families_are_those_said_or_unix_and_tcp() {
         for (line, families) in [
-            (&["cat"][..], "unix,tcp"),
-            (&["--family", "udp", "cat"], "udp"),
-            (&["--family", "tcp,unix,udp,tcp", "cat"], "unix,tcp,udp"),
+            (&["run"][..], "unix,tcp"),
+            (&["run", "--family", "udp"], "udp"),
+            (&["run", "--family", "tcp,unix,udp,tcp"], "unix,tcp,udp"),
         ] {
-            assert_eq!(Settings::new(&parse(line), 0).families, families);
+            let line = Line::try_parse_from(line).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(Settings::new(&line.hint, 0).families, families);
         }
     }
 

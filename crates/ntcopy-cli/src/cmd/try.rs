@@ -48,15 +48,8 @@ socket here; 127 there is no such program, 126 it cannot be run.";
     args_override_self = true
 )]
 pub struct Args {
-    /// The sockets that are hinted: unix, tcp, udp [default: unix,tcp]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true)]
-    family: Vec<run::Family>,
-    /// The smallest send that is hinted [default: 4KiB]
-    #[arg(long, value_name = "SIZE")]
-    min_bytes: Option<Bytes>,
-    /// Whether the kernel may copy hinted bytes normally where its rule says so
-    #[arg(long, default_value = "adaptive")]
-    mode: run::Mode,
+    #[command(flatten)]
+    hint: run::Hint,
     /// A number that is printed counts: what this substitution makes of the last line it matches
     #[arg(long, value_name = "s/.../.../")]
     metric: Option<Expression>,
@@ -93,9 +86,6 @@ pub struct Args {
     /// Take turns also where the hint reaches no socket: then only loading the library differs
     #[arg(long)]
     anyway: bool,
-    /// The library to load, if not the one that belongs to this program
-    #[arg(long, hide = true, value_name = "FILE")]
-    library: Option<std::path::PathBuf>,
     /// Directory of the record [default: ~/.local/share/ntcopy/records/ID]
     #[arg(long, value_name = "DIR")]
     out: Option<std::path::PathBuf>,
@@ -134,22 +124,8 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     if args.kernel == "host" { on_this_kernel(&args, how) } else { in_a_booted_kernel(&args, how) }
 }
 
-/// The arguments that `ntcopy run` would get.
-fn as_run(args: &Args) -> run::Args {
-    run::Args {
-        min_bytes: args.min_bytes,
-        family: args.family.clone(),
-        mode: args.mode,
-        anyway: args.anyway,
-        explain: false,
-        stat: false,
-        library: args.library.clone(),
-        command: args.command.clone(),
-    }
-}
-
 fn on_this_kernel(args: &Args, how: How) -> anyhow::Result<ExitCode> {
-    let hinting = match Hinting::of(&as_run(args)) {
+    let hinting = match Hinting::of(&args.hint, &args.command[0]) {
         Ok(hinting) => hinting,
         Err(code) => return Ok(code),
     };
@@ -197,7 +173,7 @@ fn in_a_booted_kernel(args: &Args, how: How) -> anyhow::Result<ExitCode> {
         Err(code) => return Ok(code),
     };
     // That it is there is known before a kernel is built.
-    if let Err(code) = Hinting::of(&as_run(args)) {
+    if let Err(code) = Hinting::of(&args.hint, &args.command[0]) {
         return Ok(code);
     }
     let booted = Booted {

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use ntcopy_bench::experiment::{Family, Mode};
 use ntcopy_bench::plan::{CellPlan, CpuPair, Form};
 use ntcopy_bench::run::{self, Clocked, Failure, Rig, RigOptions, Stop};
+use ntcopy_report::text::thousands;
 
 use super::WRONG_BYTE;
 use super::bench::{not_available, reader_args, signalled};
@@ -100,31 +101,12 @@ fn print(mode: Mode, clocked: &Clocked) {
     let seconds = clocked.elapsed_ns as f64 / 1e9;
     let mbit_per_s = clocked.bytes as f64 * 8.0 / 1e6 / seconds;
     println!("{:<15} {:>17} {:>18}", "Mode", "real time (sec.)", "throughput (Mb/s)");
-    println!("{name:<15} {seconds:>17.3} {:>18}", thousands(mbit_per_s.round() as u64));
-}
-
-/// `78,928`.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    println!("{name:<15} {seconds:>17.3} {:>18}", thousands(mbit_per_s));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn thousands_are_set_apart() {
-        let text = [0, 999, 1000, 78_928, 112_935, 1_000_000].map(thousands);
-        assert_eq!(text, ["0", "999", "1,000", "78,928", "112,935", "1,000,000"]);
-    }
 
     #[test]
     fn the_first_two_cpus_of_the_mask_are_used() {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use ntcopy::policy::NEVER;
 use ntcopy::profile::{self, Profile};
+use ntcopy::socket;
 use ntcopy_bench::machine;
 use ntcopy_record::advice::{ProfileFacts, Target, Tunables};
 
@@ -17,7 +18,7 @@ pub fn this() -> Target {
             None
         }
     };
-    let machine = machine::describe();
+    let (machine, sysctl) = (machine::describe(), socket::sysctl());
     Target {
         tunables: match ntcopy::libc::printed_tunables() {
             Some(printed) => Tunables::printed(&printed),
@@ -25,7 +26,7 @@ pub fn this() -> Target {
         },
         machine,
         profile,
-        sysctls: ["ntcopy", "ntcopy_cache_bytes"].map(sysctl),
+        sysctls: [sysctl.ntcopy.map(u64::from), sysctl.cache_bytes],
         devices: devices(),
     }
 }
@@ -38,10 +39,6 @@ fn facts(path: &Path, profile: &Profile) -> ProfileFacts {
         copy_from_bytes: from(profile.policy.copy_nontemporal_from_bytes),
         fill_from_bytes: from(profile.policy.fill_nontemporal_from_bytes),
     }
-}
-
-fn sysctl(name: &str) -> Option<u64> {
-    fs::read_to_string(Path::new("/proc/sys/net/core").join(name)).ok()?.trim().parse().ok()
 }
 
 /// The network devices with hardware, or a hypervisor's, behind them.

@@ -135,17 +135,13 @@ impl AppArgs {
                 Err(failure) => Err(failure.to_string()),
             };
         }
-        let asked = hint::Args {
+        let asked = hint::Hint {
             min_bytes: None,
             family: vec![hint::Family::Unix],
             mode,
-            anyway: false,
-            explain: false,
-            stat: false,
             library: self.library.clone(),
-            command: vec![OsString::from(program)],
         };
-        match hint::Hinting::of(&asked) {
+        match hint::Hinting::of(&asked, program.as_os_str()) {
             Ok(hinting) if hinting.obstacles.is_empty() => Ok(hinting.environment()),
             Ok(hinting) => Err(hinting.obstacles.join("; ")),
             Err(_) => Err(format!("{} cannot be run", program.display())),

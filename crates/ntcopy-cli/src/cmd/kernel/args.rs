@@ -63,7 +63,7 @@ Environment:
 pub enum Args {
     /// Get a source, put the patches on it, compile it, and keep the kernel
     #[command(after_help = BUILD_HELP)]
-    Build(BuildArgs),
+    Build(KernelArgs),
     /// Make packages of a kernel with the patches, for a machine of one's own
     #[command(after_help = package::HELP)]
     Package(PackageArgs),
@@ -72,9 +72,17 @@ pub enum Args {
     Boot(BootArgs),
     /// The kernels that were built
     #[command(after_help = "Example:\n  ntcopy kernel list --json | jq '.kernels[].path'")]
-    List(ListArgs),
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Remove kernels that would not be booted any more
-    Clean(CleanArgs),
+    Clean {
+        /// Remove all kernels, modules, and packages that were downloaded
+        #[arg(long)]
+        all: bool,
+    },
     /// The first process of a booted kernel
     #[command(hide = true)]
     GuestInit {
@@ -104,13 +112,6 @@ pub enum Splats {
     Fail,
     /// It is printed.
     Print,
-}
-
-/// Arguments of `build`.
-#[derive(ClapArgs)]
-pub struct BuildArgs {
-    #[command(flatten)]
-    pub kernel: KernelArgs,
 }
 
 /// Arguments of `boot` that describe the guest.
@@ -159,22 +160,6 @@ pub struct BootArgs {
     /// The command and its arguments
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
-}
-
-/// Arguments of `list`.
-#[derive(ClapArgs)]
-pub struct ListArgs {
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Arguments of `clean`.
-#[derive(ClapArgs)]
-pub struct CleanArgs {
-    /// Remove all kernels, modules, and packages that were downloaded
-    #[arg(long)]
-    pub all: bool,
 }
 
 /// The memory of a guest.

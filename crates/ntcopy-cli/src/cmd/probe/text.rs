@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use ntcopy::cpu::{Cache, FEATURES, Feature, Use};
+use ntcopy::hardware;
 use ntcopy_report::text::{about_size, hanging};
 
-use super::{CacheFound, Findings};
+use super::{Findings, meaning};
 
 const WIDTH: usize = 80;
 /// Column where values begin.
@@ -43,9 +45,9 @@ fn row(out: &mut String, name: &str, value: &str) {
 
 fn machine(out: &mut String, found: &Findings) {
     title(out, "CPU");
-    row(out, "model", &found.cpu.model);
-    row(out, "signature", &found.cpu.signature);
-    row(out, "usable here", &count(found.cpu.cpus_usable as u64, "CPU"));
+    row(out, "model", &found.cpu.model_name);
+    row(out, "signature", &found.cpu.signature());
+    row(out, "usable here", &count(found.cpus_usable as u64, "CPU"));
     let guest = match &found.guest {
         Some(guest) => format!("yes, of {} ({})", guest.hypervisor, guest.signature),
         None => "no sign of it".to_owned(),
@@ -54,16 +56,16 @@ fn machine(out: &mut String, found: &Findings) {
 }
 
 fn caches(out: &mut String, found: &Findings) {
-    let (cpuid, sysfs) = (&found.caches.cpuid, &found.caches.sysfs);
+    let (cpuid, sysfs) = (&found.cpu.caches, &found.cpu.sysfs_caches);
     title(out, &format!("{:<20}{:<12}{:<12}line, ways, shared by", "Caches", "CPUID", "sysfs"));
-    let mut all: Vec<&CacheFound> = cpuid.iter().collect();
-    let same = |a: &CacheFound, b: &CacheFound| (a.level, a.kind) == (b.level, b.kind);
+    let mut all: Vec<&Cache> = cpuid.iter().collect();
+    let same = |a: &Cache, b: &Cache| (a.level, a.kind) == (b.level, b.kind);
     all.extend(sysfs.iter().filter(|cache| !cpuid.iter().any(|other| same(other, cache))));
     if all.is_empty() {
         row(out, "unknown", "neither CPUID nor sysfs describes them");
     }
     for cache in all {
-        let size = |list: &[CacheFound]| {
+        let size = |list: &[Cache]| {
             list.iter().find(|other| same(other, cache)).map(|other| other.size_bytes)
         };
         let (a, b) = (size(cpuid), size(sysfs));
@@ -72,7 +74,7 @@ fn caches(out: &mut String, found: &Findings) {
             format!(", at most {}", count(n.into(), "CPU"))
         });
         let flag = if a.is_some() && b.is_some() && a != b { "  <- differs" } else { "" };
-        let name = format!("L{} {}", cache.level, cache.kind);
+        let name = format!("L{} {}", cache.level, cache.kind.name());
         let known = |bytes: Option<u64>| bytes.map_or("-".to_owned(), about_size);
         let value = format!(
             "{:<12}{:<12}{} B, {}{shared}{flag}",
@@ -83,42 +85,30 @@ fn caches(out: &mut String, found: &Findings) {
         );
         let _ = writeln!(out, "  {name:<width$}{value}", width = VALUE - 2);
     }
-    if let Some(legacy) = found.caches.legacy_l3_bytes {
-        row(out, "L3, legacy leaf", &about_size(legacy));
+    if let Some(legacy) = &found.cpu.legacy_l3 {
+        row(out, "L3, legacy leaf", &about_size(legacy.size_bytes));
     }
 }
 
 fn instructions(out: &mut String, found: &Findings) {
     title(out, "Instructions");
-    let mut uses: Vec<&str> = Vec::new();
-    for instruction in &found.instructions {
-        if !uses.contains(&instruction.used_for) {
-            uses.push(instruction.used_for);
+    for (used_for, name) in [
+        (Use::NtStore, "NT store"),
+        (Use::NtLoad, "NT load"),
+        (Use::Line, "cache lines"),
+        (Use::Rep, "string copies"),
+    ] {
+        let of = FEATURES.iter().filter(|feature| feature.used_for == used_for);
+        let (here, missing): (Vec<&Feature>, Vec<&Feature>) =
+            of.partition(|feature| found.cpu.has(feature.name));
+        let here: Vec<&str> = here.iter().map(|feature| feature.instructions).collect();
+        let here = if here.is_empty() { "none".to_owned() } else { here.join(", ") };
+        row(out, name, &here);
+        if !missing.is_empty() {
+            let missing: Vec<&str> = missing.iter().map(|feature| feature.name).collect();
+            row(out, "", &format!("not here: {}", missing.join(", ")));
         }
     }
-    for used_for in uses {
-        for available in [true, false] {
-            let list: Vec<&str> = found
-                .instructions
-                .iter()
-                .filter(|one| one.used_for == used_for && one.available == available)
-                .map(|one| if available { one.instructions } else { one.feature })
-                .collect();
-            if available {
-                let list = if list.is_empty() { "none".to_owned() } else { list.join(", ") };
-                row(out, &short(used_for), &list);
-            } else if !list.is_empty() {
-                row(out, "", &format!("not here: {}", list.join(", ")));
-            }
-        }
-    }
-}
-
-fn short(used_for: &str) -> String {
-    used_for
-        .replace("non-temporal", "NT")
-        .replace("temporal string copy", "string copies")
-        .replace("cache line control", "cache lines")
 }
 
 fn libc(out: &mut String, found: &Findings) {
@@ -135,7 +125,7 @@ fn libc(out: &mut String, found: &Findings) {
         (bytes, _) => from(bytes),
     };
     row(out, "memset goes NT", &memset);
-    row(out, "known from", libc.thresholds_from);
+    row(out, "known from", libc.source);
     let believed = libc.l3_believed_bytes.map_or("unknown".to_owned(), about_size);
     row(out, "believes in L3 of", &believed);
 }
@@ -187,9 +177,9 @@ fn user_mode(out: &mut String, found: &Findings) {
 fn counters(out: &mut String, found: &Findings) {
     title(out, "Hardware counters");
     for counter in &found.counters {
-        row(out, &counter.name, &counter.meaning);
+        row(out, &counter.name, &meaning(counter));
     }
-    row(out, "resctrl", found.resctrl);
+    row(out, "resctrl", hardware::resctrl().meaning());
 }
 
 fn count(number: u64, what: &str) -> String {

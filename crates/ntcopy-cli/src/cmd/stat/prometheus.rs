@@ -1,10 +1,6 @@
 //! Prometheus' text format, and a file of it for node_exporter's textfile collector.
 
 use std::fmt::Write as _;
-use std::fs::Permissions;
-use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -12,43 +8,23 @@ use ntcopy::socket::Counters;
 use ntcopy_record::foreign;
 
 use super::{Args, INTERVAL, Source, Ticker};
-
-/// Where the text goes.
-enum To<'a> {
-    Stdout,
-    File(&'a PathBuf),
-}
-
-impl To<'_> {
-    fn put(&self, text: &str) -> anyhow::Result<()> {
-        match self {
-            To::Stdout => {
-                print!("{text}");
-                Ok(())
-            }
-            To::File(path) => {
-                replace(path, text).with_context(|| format!("cannot write {}", path.display()))
-            }
-        }
-    }
-}
+use crate::cmd::report;
 
 /// Prints the text, or writes it to a file, once or at each interval.
 pub fn run(args: &Args, source: &Source) -> anyhow::Result<ExitCode> {
-    let to = args.out.as_ref().map_or(To::Stdout, To::File);
     let repeats = args.interval.is_some() || args.count.is_some();
-    if repeats && matches!(to, To::Stdout) {
+    if repeats && args.out.is_none() {
         eprintln!("ntcopy: --prometheus prints once; --out FILE writes at each --interval");
         return Ok(ExitCode::from(2));
     }
     if !repeats {
-        return write(&to, source).map(|absent| absent.unwrap_or(ExitCode::SUCCESS));
+        return write(args, source).map(|absent| absent.unwrap_or(ExitCode::SUCCESS));
     }
     let mut ticker =
         Ticker::start(args.interval.unwrap_or(INTERVAL)).context("cannot take over Ctrl-C")?;
     let mut written = 0;
     loop {
-        if let Some(absent) = write(&to, source)? {
+        if let Some(absent) = write(args, source)? {
             return Ok(absent);
         }
         written += 1;
@@ -59,26 +35,17 @@ pub fn run(args: &Args, source: &Source) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes what is counted now; what to end with where nothing counts.
-fn write(to: &To, source: &Source) -> anyhow::Result<Option<ExitCode>> {
+fn write(args: &Args, source: &Source) -> anyhow::Result<Option<ExitCode>> {
     let reading = source.read()?;
     // A wrong question is an error, and nothing is written.
     let absent = if reading.is_none() { Some(source.absence()?) } else { None };
-    to.put(&text(reading.as_ref().map(|reading| &reading.counters), source.setting()))?;
+    let text = text(reading.as_ref().map(|reading| &reading.counters), source.setting());
+    match &args.out {
+        None => print!("{text}"),
+        // Another user's exporter reads it, and never half of it.
+        Some(path) => report::replace(path, text, report::READABLE)?,
+    }
     Ok(absent)
-}
-
-/// The file has the old text or the new one, whole, for whoever reads it.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut aside = tempfile::Builder::new()
-        .prefix(".ntcopy-stat-")
-        .permissions(Permissions::from_mode(0o644))
-        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
-    // Whatever the umask, another user's exporter reads it.
-    aside.as_file().set_permissions(Permissions::from_mode(0o644))?;
-    aside.write_all(text.as_bytes())?;
-    aside.persist(path)?;
-    Ok(())
 }
 
 /// What Prometheus reads; without counters, that there are none.
@@ -142,26 +109,5 @@ mod tests {
                 "ntcopy_hinted_bytes_total{outcome=\"nontemporal\"} 7",
             ]
         );
-    }
-
-    #[test]
-    fn a_kernel_without_counters_says_so_and_has_no_stale_ones() {
-        let said = text(None, None);
-        assert!(said.ends_with("\nntcopy_available 0\n"), "{said}");
-        assert!(!said.contains("hinted_bytes"), "{said}");
-    }
-
-    #[test]
-    fn the_file_is_replaced_whole_and_readable_by_all() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("ntcopy.prom");
-        for text in ["first and longer\n", "second\n"] {
-            replace(&path, text).expect("it is written");
-            assert_eq!(std::fs::read_to_string(&path).expect("it is there"), text);
-        }
-        let mode = std::fs::metadata(&path).expect("it is there").permissions().mode();
-        assert_eq!(mode & 0o777, 0o644);
-        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
-        assert!(replace(&folder.path().join("none/ntcopy.prom"), "").is_err());
     }
 }

@@ -90,13 +90,4 @@ mod tests {
         assert_eq!(nontemporal_share(&mixed), Some(0.3));
         assert_eq!(nontemporal_share(&counters("nontemporal_bytes 0\n")), None);
     }
-
-    #[test]
-    fn readings_of_two_namespaces_are_an_error() {
-        let at = Instant::now();
-        let earlier = Reading { at, counters: counters("nontemporal_bytes 30\n") };
-        let later = Reading { at, counters: counters("nontemporal_bytes 20\n") };
-        assert!(Interval::between(&earlier, &later).is_err());
-        assert_eq!(hinted_bytes(&Interval::between(&later, &earlier).unwrap().added), 10);
-    }
 }

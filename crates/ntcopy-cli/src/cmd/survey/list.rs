@@ -82,8 +82,7 @@ pub fn export(asked: &StoreArg, args: &ExportArgs) -> anyhow::Result<ExitCode> {
         } else if let Some(raw) = store.raw(&summary.record)? {
             fs::create_dir_all(&folder)
                 .with_context(|| format!("cannot write {}", folder.display()))?;
-            // For others to read, as any record is.
-            report::replace(&file, &raw, 0o644)?;
+            report::replace(&file, &raw, report::READABLE)?;
             written += 1;
         }
     }

@@ -59,11 +59,11 @@ fn one(told: &Told<'_>, seen: &Seen) -> String {
         at_least(told),
         about_size(told.in_flight.p50),
     ));
-    out.push_str(&format!("\n{:<34}{:>12}{:>12}{:>12}\n", "", "p50", "p90", "p99"));
+    out.push('\n');
+    out.push_str(&columns("", ["p50", "p90", "p99"].map(str::to_owned)));
     let mut row = |title: &str, found: Option<Percentiles>, format: &dyn Fn(u64) -> String| {
         if let Some(all) = found {
-            let [p50, p90, p99] = [all.p50, all.p90, all.p99].map(format);
-            out.push_str(&format!("{title:<34}{p50:>12}{p90:>12}{p99:>12}\n"));
+            out.push_str(&columns(title, [all.p50, all.p90, all.p99].map(format)));
         }
     };
     row("in flight", Some(told.in_flight), &about_size);
@@ -83,6 +83,10 @@ fn one(told: &Told<'_>, seen: &Seen) -> String {
     out.push_str(&rates(told, seen));
     out.push_str(&unseen(told));
     out
+}
+
+fn columns(title: &str, [p50, p90, p99]: [String; 3]) -> String {
+    format!("{title:<34}{p50:>12}{p90:>12}{p99:>12}\n")
 }
 
 fn rates(told: &Told<'_>, seen: &Seen) -> String {
@@ -136,12 +140,11 @@ fn unseen(told: &Told<'_>) -> String {
 }
 
 fn list(all: &[Told<'_>]) -> String {
-    let mut out = format!("{:<34}{:>12}{:>12}{:>12}\n", "in flight", "p50", "p90", "p99");
+    let mut out = columns("in flight", ["p50", "p90", "p99"].map(str::to_owned));
     let busy: Vec<&Told<'_>> = all.iter().filter(|told| told.in_flight.p99 > 0).collect();
     for told in busy.iter().take(LISTED) {
         let Percentiles { p50, p90, p99 } = told.in_flight;
-        let [p50, p90, p99] = [p50, p90, p99].map(about_size);
-        out.push_str(&format!("{:<34}{p50:>12}{p90:>12}{p99:>12}\n", name(told)));
+        out.push_str(&columns(&name(told), [p50, p90, p99].map(about_size)));
     }
     let idle = all.len() - busy.len();
     out.push_str(&format!("{idle} processes with sockets had nothing in flight\n"));
