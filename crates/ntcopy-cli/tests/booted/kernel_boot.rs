@@ -3,66 +3,26 @@
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use crate::common::{
-    guest, kernel_built,
-    signal::{self, Signal},
+    PROGRAM,
+    guest::{self, Guest},
+    signal::Signal,
     text,
 };
 
-/// `ntcopy kernel boot`, with temporary files in a directory of the test's own.
-struct Guest {
-    tmp: tempfile::TempDir,
-    options: Vec<String>,
-}
-
-impl Guest {
-    fn new(options: &[&str]) -> Self {
-        kernel_built();
-        let mut all: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
-        for (option, value) in [("--timeout", "60"), ("--mem", "256M")] {
-            if !options.contains(&option) {
-                all.extend([option.to_owned(), value.to_owned()]);
-            }
-        }
-        // Not below target/, whose path may be too long for the kernel's socket.
-        let tmp = tempfile::Builder::new().prefix("ntk").tempdir_in("/tmp").unwrap();
-        Self { tmp, options: all }
-    }
-
-    fn command(&self, command: &[&str]) -> Command {
-        let mut ntcopy = ntcopy();
-        ntcopy.args(["kernel", "boot"]).args(&self.options).arg("--").args(command);
-        ntcopy.env("TMPDIR", self.tmp.path()).stdin(Stdio::null());
-        ntcopy
-    }
-
-    fn run(&self, command: &[&str]) -> Output {
-        self.command(command).output().unwrap()
-    }
-
-    /// Nothing of this guest is left: no file, no process.
-    fn assert_nothing_left(&self) {
-        guest::assert_nothing_left(self.tmp.path(), Duration::from_secs(20));
-    }
-}
-
-fn ntcopy() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+fn um(options: &[&str]) -> Guest {
+    Guest::new("um", options)
 }
 
 #[test]
 fn exit_codes_and_signals_are_passed_through() {
-    let guest = Guest::new(&[]);
+    let guest = um(&[]);
     for (script, code) in
         [("true", 0), ("false", 1), ("exit 77", 77), ("kill -9 $$", 137), ("kill -TERM $$", 143)]
     {
-        let output = guest.run(&["sh", "-c", script]);
+        let output = guest.shell(script);
         assert_eq!(output.status.code(), Some(code), "{script}: {}", text(&output.stderr));
         assert_eq!(text(&output.stdout), "");
         assert_eq!(text(&output.stderr), "");
@@ -72,7 +32,7 @@ fn exit_codes_and_signals_are_passed_through() {
 
 #[test]
 fn a_command_that_cannot_be_run_is_named() {
-    let guest = Guest::new(&[]);
+    let guest = um(&[]);
     let output = guest.run(&["no-such-command"]);
     assert_eq!(output.status.code(), Some(127));
     assert!(text(&output.stderr).contains("no-such-command"), "{}", text(&output.stderr));
@@ -80,41 +40,16 @@ fn a_command_that_cannot_be_run_is_named() {
 }
 
 #[test]
-fn both_outputs_come_through_byte_by_byte_and_apart() {
-    let guest = Guest::new(&[]);
-    // Every byte value, at lengths that are no multiple of any buffer on the way.
-    let bytes: Vec<u8> =
-        (0..3_000_001u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    let (out, err) = (guest.tmp.path().join("out"), guest.tmp.path().join("err"));
-    fs::write(&out, &bytes).unwrap();
-    fs::write(&err, &bytes[1..]).unwrap();
-    let script = "cat \"$0\" & cat \"$1\" >&2; wait";
-    let output = guest.run(&["sh", "-c", script, out.to_str().unwrap(), err.to_str().unwrap()]);
-    assert!(output.status.success());
-    assert!(output.stdout == bytes, "standard output differs");
-    assert!(output.stderr == bytes[1..], "standard error differs");
-}
-
-#[test]
 fn what_a_command_wrote_last_is_not_lost() {
-    let guest = Guest::new(&[]);
+    let guest = um(&[]);
     let output = guest.run(&["sh", "-c", "head -c 60000 /dev/zero; echo end >&2; kill -9 $$"]);
     assert_eq!(output.stdout.len(), 60_000);
     assert_eq!(text(&output.stderr), "end\n");
 }
 
 #[test]
-fn the_guest_has_the_host_s_directory_environment_and_files() {
-    let folder = tempfile::tempdir_in("/tmp").unwrap();
-    let guest = Guest::new(&["--write", folder.path().to_str().unwrap()]);
-    let mut command =
-        guest.command(&["sh", "-c", "pwd; echo \"$MARK\"; id -u; cat > made; cat in >> made"]);
-    command.current_dir(folder.path()).env("MARK", "a b\tc");
-    fs::write(folder.path().join("in"), "from the host\n").unwrap();
-    let output = command.output().unwrap();
-    let expected = format!("{}\na b\tc\n0\n", folder.path().canonicalize().unwrap().display());
-    assert_eq!(text(&output.stdout), expected);
-    assert_eq!(fs::read_to_string(folder.path().join("made")).unwrap(), "from the host\n");
+fn a_command_is_at_home() {
+    guest::a_command_is_at_home("um", "2");
 }
 
 /// Tries to change what lies beside the folder that may be written, and says what it could do. A
@@ -159,7 +94,7 @@ fn the_host_s_files_stay_as_they_are_but_for_a_folder_that_was_named() {
     fs::write(ours.join("mine"), "").unwrap();
     std::os::unix::fs::symlink(theirs, ours.join("out")).unwrap();
     let before = fs::metadata(&file).unwrap();
-    let guest = Guest::new(&["--write", ours.to_str().unwrap()]);
+    let guest = um(&["--write", ours.to_str().unwrap()]);
     let words = [ours, theirs].map(|path| path.to_str().unwrap());
     let output = guest.run(&["sh", "-c", BREAKS_OUT, "it", words[0], words[1]]);
     assert_eq!(text(&output.stdout), "ours\n", "{}", text(&output.stderr));
@@ -180,19 +115,18 @@ fn the_host_s_files_stay_as_they_are_but_for_a_folder_that_was_named() {
 #[test]
 fn a_folder_that_the_guest_cannot_write_is_refused() {
     for (folder, why) in [("/dev/shm", "file systems of its own"), ("/no/such", "finding")] {
-        let output = Guest::new(&["--write", folder]).run(&["true"]);
+        let output = um(&["--write", folder]).run(&["true"]);
         assert_ne!(output.status.code(), Some(0));
         assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
     }
 }
 
 #[test]
-fn the_guest_has_its_own_kernel_devices_and_loopback() {
-    let guest = Guest::new(&["--cpus", "2"]);
-    let script = "uname -n; nproc; cat /sys/class/net/lo/flags; test -c /dev/null && test -d /dev/pts \
-                  && test -w /dev/shm && echo dev; echo x > /dev/stderr; cat /dev/fd/0 | wc -c";
-    let output = guest.run(&["sh", "-c", script]);
-    assert_eq!(text(&output.stdout), "ntcopy-um\n2\n0x9\ndev\n0\n");
+fn the_guest_has_its_own_name_and_devices() {
+    let script = "uname -n; test -c /dev/null && test -d /dev/pts && echo dev; \
+                  echo x > /dev/stderr; cat /dev/fd/0 | wc -c";
+    let output = um(&[]).shell(script);
+    assert_eq!(text(&output.stdout), "ntcopy-um\ndev\n0\n");
     assert_eq!(text(&output.stderr), "x\n");
 }
 
@@ -238,7 +172,7 @@ fn each_cpu_of_the_guest_and_what_it_runs_is_on_one_of_the_hosts() {
     let compiled = Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap();
     assert!(compiled.success());
 
-    let (program, guest) = (program.display(), Guest::new(&["--cpus", "2", "--own-caches"]));
+    let (program, guest) = (program.display(), um(&["--cpus", "2", "--own-caches"]));
     // One that moves, then two at once.
     let script =
         format!("{program} 0 1 0; {program} 0 0 > /run/zero & {program} 1 1; wait; cat /run/zero");
@@ -262,7 +196,7 @@ fn each_cpu_of_the_guest_and_what_it_runs_is_on_one_of_the_hosts() {
 fn own_caches_are_not_promised_where_there_are_none() {
     let own = |kernel, cpus| {
         let words = ["kernel", "boot", "--kernel", kernel, "--own-caches", "--cpus", cpus];
-        let mut command = ntcopy();
+        let mut command = Command::new(PROGRAM);
         command.args(words).args(["--", "true"]);
         command
     };
@@ -277,14 +211,14 @@ fn own_caches_are_not_promised_where_there_are_none() {
     let first = rustix::thread::sched_getaffinity(None).unwrap();
     let first = (0..).find(|cpu| first.is_set(*cpu)).unwrap().to_string();
     let mut command = Command::new("taskset");
-    command.args(["-c", &first]).arg(env!("CARGO_BIN_EXE_ntcopy"));
+    command.args(["-c", &first]).arg(PROGRAM);
     command.args(own("um", "2").get_args());
     refused(&mut command, "share");
 }
 
 #[test]
 fn a_sysctl_is_set_and_a_bad_one_is_named() {
-    let guest = Guest::new(&[
+    let guest = um(&[
         "--sysctl",
         "net.core.somaxconn=1234",
         "--sysctl",
@@ -296,7 +230,7 @@ fn a_sysctl_is_set_and_a_bad_one_is_named() {
         ("net.core.no_such=1", "'net.core.no_such': this kernel has no such setting"),
         ("net.core.somaxconn=many", "'net.core.somaxconn': the value 'many' is refused"),
     ] {
-        let output = Guest::new(&["--sysctl", setting]).run(&["true"]);
+        let output = um(&["--sysctl", setting]).run(&["true"]);
         assert_eq!(output.status.code(), Some(1));
         assert!(text(&output.stderr).contains(part), "{}", text(&output.stderr));
     }
@@ -304,19 +238,12 @@ fn a_sysctl_is_set_and_a_bad_one_is_named() {
 
 #[test]
 fn a_panic_ends_the_guest_and_shows_its_last_lines() {
-    let guest = Guest::new(&[]);
-    let output =
-        guest.run(&["sh", "-c", "echo before; sleep 1; echo c > /proc/sysrq-trigger; sleep 60"]);
-    assert_eq!(output.status.code(), Some(1));
-    let stderr = text(&output.stderr);
-    assert!(stderr.contains("Kernel panic - not syncing: sysrq triggered crash"), "{stderr}");
-    assert_eq!(text(&output.stdout), "before\n");
-    guest.assert_nothing_left();
+    guest::a_panic_ends_it_and_shows_its_last_lines("um");
 }
 
 #[test]
 fn a_guest_that_hangs_is_killed_with_its_last_lines() {
-    let guest = Guest::new(&["--timeout", "1"]);
+    let guest = um(&["--timeout", "1"]);
     let output = guest.run(&["sleep", "600"]);
     assert_eq!(output.status.code(), Some(1));
     let stderr = text(&output.stderr);
@@ -328,7 +255,7 @@ fn a_guest_that_hangs_is_killed_with_its_last_lines() {
 #[test]
 fn a_kernel_that_never_reaches_init_is_killed() {
     // A kernel that waits a minute for its root file system.
-    let guest = Guest::new(&["--boot-timeout", "1", "--append", "rootdelay=60"]);
+    let guest = um(&["--boot-timeout", "1", "--append", "rootdelay=60"]);
     let output = guest.run(&["true"]);
     assert_eq!(output.status.code(), Some(1));
     let stderr = text(&output.stderr);
@@ -338,11 +265,9 @@ fn a_kernel_that_never_reaches_init_is_killed() {
 
 #[test]
 fn the_kernel_s_words_go_to_the_console_file_only() {
-    let guest = Guest::new(&[]);
     let console = tempfile::NamedTempFile::new().unwrap();
-    let mut command = ntcopy();
-    command.args(["kernel", "boot", "--console", console.path().to_str().unwrap(), "--"]);
-    let output = command.args(["sh", "-c", "echo said > /dev/kmsg; echo out"]).output().unwrap();
+    let guest = um(&["--console", console.path().to_str().unwrap()]);
+    let output = guest.shell("echo said > /dev/kmsg; echo out");
     assert_eq!(text(&output.stdout), "out\n");
     assert_eq!(text(&output.stderr), "");
     assert!(fs::read_to_string(console.path()).unwrap().contains("said"));
@@ -351,7 +276,7 @@ fn the_kernel_s_words_go_to_the_console_file_only() {
 
 #[test]
 fn more_memory_than_there_is_room_is_refused_with_what_to_do() {
-    let guest = Guest::new(&["--mem", "100000G"]);
+    let guest = um(&["--mem", "100000G"]);
     let output = guest.run(&["true"]);
     assert_eq!(output.status.code(), Some(3));
     let stderr = text(&output.stderr);
@@ -359,36 +284,16 @@ fn more_memory_than_there_is_room_is_refused_with_what_to_do() {
     guest.assert_nothing_left();
 }
 
-/// Waits until the command in the guest has made a file.
-fn wait_for(path: &Path, child: &mut Child) {
-    let begun = Instant::now();
-    while !path.exists() {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
-        assert!(begun.elapsed() < Duration::from_secs(120), "the guest does not come up");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
 #[test]
 fn signals_end_the_guest_and_leave_nothing() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let begun = tempfile::tempdir_in("/tmp").unwrap();
-        let guest = Guest::new(&["--write", begun.path().to_str().unwrap()]);
-        let mark = begun.path().join("mark");
-        let script = "touch \"$0\"; sync; sleep 600";
-        let mut command = guest.command(&["sh", "-c", script, mark.to_str().unwrap()]);
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        wait_for(&mark, &mut child);
-        signal::send(&child, signal);
-        let status = child.wait().unwrap();
-        assert_eq!(status.code(), Some(code), "{signal:?}: {:?}", status.signal());
-        guest.assert_nothing_left();
+        guest::a_signal_ends_it_and_leaves_nothing("um", signal, code);
     }
 }
 
 #[test]
 fn a_reader_that_goes_away_ends_the_guest() {
-    let guest = Guest::new(&[]);
+    let guest = um(&[]);
     let mut child = guest.command(&["yes"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut first = [0; 2];
     child.stdout.take().unwrap().read_exact(&mut first).unwrap();
@@ -399,7 +304,7 @@ fn a_reader_that_goes_away_ends_the_guest() {
 
 #[test]
 fn a_full_disk_ends_the_guest_and_is_an_error_that_says_so() {
-    let guest = Guest::new(&[]);
+    let guest = um(&[]);
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
     let output = guest.command(&["yes"]).stdout(full).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -410,7 +315,7 @@ fn a_full_disk_ends_the_guest_and_is_an_error_that_says_so() {
 
 #[test]
 fn processes_that_the_command_leaves_behind_do_not_hold_the_guest() {
-    let guest = Guest::new(&[]);
+    let guest = um(&[]);
     let output = guest.run(&["sh", "-c", "sleep 600 & (yes >/dev/null &) ; echo done"]);
     assert_eq!(text(&output.stdout), "done\n");
     assert_eq!(output.status.code(), Some(0));

@@ -1,14 +1,13 @@
 //! End to end, in the kernel that knows `MSG_NTCOPY`: built if it is not yet, booted, measured.
 
-use std::path::Path;
 use std::process::Command;
 
-use ntcopy_record::Record;
+use ntcopy_record::{Record, Sample};
 use serde_json::Value;
 use xtask::selftests;
 
 use crate::common::{
-    good, json, kernel_built, ntcopy, project,
+    self, PROGRAM, good, has_flag, json, kernel_built, ntcopy, project,
     suite::{self, Kernel},
     text,
 };
@@ -34,8 +33,7 @@ fn the_suite_skips_on_a_kernel_without_the_flag() {
     let folder = tempfile::tempdir().expect("a folder for the suite");
     selftests::build(folder.path(), &["options"]).expect("it can be built");
     // A host that does have the flag has a root of its own that may run the suite.
-    if ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
-        println!("not run: this kernel has the flag");
+    if has_flag() {
         return;
     }
     let output = Command::new(folder.path().join("options")).output().expect("it runs");
@@ -45,83 +43,42 @@ fn the_suite_skips_on_a_kernel_without_the_flag() {
 
 #[test]
 fn probe_inside_finds_the_flag_its_settings_and_its_counters() {
-    let program = env!("CARGO_BIN_EXE_ntcopy");
-    let output = ntcopy(&["kernel", "boot", "--timeout", "60", "--", program, "probe"]);
-    let said = good(&output);
-    assert!(said.contains("MSG_NTCOPY"), "{said}");
-    assert!(!said.contains("no MSG_NTCOPY"), "{said}");
-    let output = ntcopy(&[
-        "kernel",
-        "boot",
-        "--sysctl",
-        "net.core.ntcopy=2",
-        "--",
-        "cat",
-        "/proc/sys/net/core/ntcopy",
-        "/proc/net/ntcopy_stat",
-    ]);
-    assert!(good(&output).starts_with("2\nnontemporal_bytes 0\n"), "{}", text(&output.stdout));
+    let script = format!("cat /proc/sys/net/core/ntcopy /proc/net/ntcopy_stat; {PROGRAM} probe");
+    let boot = ["kernel", "boot", "--timeout", "60", "--sysctl", "net.core.ntcopy=2", "--"];
+    let said = good(&ntcopy(&[&boot[..], &["sh", "-c", &script]].concat()));
+    assert!(said.starts_with("2\nnontemporal_bytes 0\n"), "{said}");
+    assert!(said.contains("MSG_NTCOPY") && !said.contains("no MSG_NTCOPY"), "{said}");
 }
 
-/// Runs the smallest experiment inside and gives its JSON and its record's lines.
-fn smallest_experiment(folder: &Path) -> (Value, Vec<Value>) {
-    let out = folder.join("record");
-    let out_text = out.to_str().expect("a temporary path in UTF-8");
-    let output = ntcopy(&[
-        "bench",
-        "unix",
-        "--kernel",
-        "um",
-        "--sockets",
-        "1,3",
-        "--object",
-        "300KiB",
-        "--dataset",
-        "1MiB",
-        "--modes",
-        "copy,nt,adaptive",
-        "--quick",
-        "--pairs",
-        "5",
-        "--json",
-        "--out",
-        out_text,
-    ]);
-    let object = json(&good(&output));
-    let lines = std::fs::read_to_string(out.join("record.jsonl")).expect("the record");
-    (object, lines.lines().map(json).collect())
+/// Measures little inside, and gives the record and what was printed.
+fn measured(line: &str) -> (Record, Value) {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let (record, text) = common::measured(&[&words[..], &["--kernel", "um", "--json"]].concat());
+    let object = json(&text);
+    assert_eq!(record.machine.kernel_kind, "um");
+    let results = object["results"].as_array().expect("results");
+    assert!(results.iter().all(|result| result.get("unavailable").is_none()), "{object}");
+    (record, object)
+}
+
+fn counted(sample: &Sample, name: &str) -> u64 {
+    sample.counters.get(name).copied().unwrap_or(0)
 }
 
 #[test]
 fn retention_in_a_kernel_is_that_of_sends() {
-    let folder = tempfile::tempdir().expect("a folder for the record");
-    let out = folder.path().join("record");
-    let mut line = vec!["bench", "retention", "--kernel", "um", "--quick", "--pairs", "5"];
-    line.extend(["--dataset", "4MiB", "--modes", "copy", "--json", "--out"]);
-    line.push(out.to_str().expect("a temporary path in UTF-8"));
-    let object = json(&good(&ntcopy(&line)));
-    let results = object["results"].as_array().expect("results");
-    assert!(results.iter().all(|result| result["params"]["sockets"].is_number()), "{object}");
+    let (record, _) = measured("retention --pairs 5 --dataset 4MiB --modes copy");
+    assert!(record.cells.iter().all(|cell| cell.params.contains_key("sockets")));
 }
 
 #[test]
 fn forked_pages_go_the_way_that_the_mode_says_and_are_counted() {
-    let folder = tempfile::tempdir().expect("a folder for the record");
-    let out = folder.path().join("record");
-    let mut line = vec!["bench", "pages", "--form", "fork", "--kernel", "um", "--quick", "--json"];
-    line.extend(["--buffer", "4KiB,20KiB", "--out"]);
-    line.push(out.to_str().expect("a temporary path in UTF-8"));
-    let object = json(&good(&ntcopy(&line)));
-    let results = object["results"].as_array().expect("results");
-    assert!(results.iter().all(|result| result.get("unavailable").is_none()), "{object}");
-    let record = ntcopy_record::Record::read(&out).expect("the record");
+    let (record, _) = measured("pages --form fork --buffer 4KiB,20KiB");
     // Two users, two uses, two sizes; three modes, five pairs.
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
     assert_eq!((record.cells.len(), record.samples.len()), (8, 8 * 3 * 5));
-    assert_eq!(record.machine.kernel_kind, "um");
     for sample in &record.samples {
-        let counted = |name: &str| sample.counters.get(name).copied().unwrap_or(0);
-        let (cleared, copied) = (counted("pgclear_nontemporal"), counted("pgcopy_nontemporal"));
+        let [cleared, copied] =
+            ["pgclear_nontemporal", "pgcopy_nontemporal"].map(|name| counted(sample, name));
         match sample.mode.as_str() {
             "temporal" => assert_eq!((cleared, copied), (0, 0)),
             "nt" => assert!(cleared > 0 && copied >= sample.bytes / 4096, "{sample:?}"),
@@ -132,43 +89,35 @@ fn forked_pages_go_the_way_that_the_mode_says_and_are_counted() {
 
 #[test]
 fn what_was_hinted_is_counted_byte_for_byte_and_nothing_else_is() {
-    let folder = tempfile::tempdir().expect("a folder for the record");
-    let (object, lines) = smallest_experiment(folder.path());
-    let samples: Vec<&Value> = lines.iter().filter(|line| line["type"] == "sample").collect();
+    let (record, object) = measured(
+        "unix --sockets 1,3 --object 300KiB --dataset 1MiB --modes copy,nt,adaptive --pairs 5",
+    );
     // Two cells, three modes, five pairs.
-    assert_eq!(samples.len(), 30, "{lines:?}");
-    for sample in samples {
-        let counted = |name: &str| sample["counters"][name].as_u64().unwrap_or(0);
-        let hinted = if sample["mode"] == "copy" { Some(0) } else { sample["bytes"].as_u64() };
-        let (obeyed, fits) = (counted("nontemporal_bytes"), counted("fits_cache_bytes"));
+    assert_eq!(record.samples.len(), 30);
+    for sample in &record.samples {
+        let hinted = if sample.mode == "copy" { 0 } else { sample.bytes };
+        let [obeyed, fits, heads, by_kernel, other] = [
+            "nontemporal_bytes",
+            "fits_cache_bytes",
+            "too_small_bytes",
+            "read_by_kernel_bytes",
+            "not_supported_bytes",
+        ]
+        .map(|name| counted(sample, name));
         // The heads of buffers: less than a page in front of each 32 KiB.
-        let heads = counted("too_small_bytes");
-        assert_eq!(Some(obeyed + fits + heads), hinted, "{sample}");
-        assert!(heads <= obeyed / 8, "{sample}");
-        assert!(fits == 0 || sample["mode"] == "adaptive", "{sample}");
-        for other in ["read_by_kernel_bytes", "not_supported_bytes"] {
-            assert_eq!(counted(other), 0, "{sample}");
-        }
+        assert_eq!(obeyed + fits + heads, hinted, "{sample:?}");
+        assert!(heads <= obeyed / 8, "{sample:?}");
+        assert!(fits == 0 || sample.mode == "adaptive", "{sample:?}");
+        assert_eq!((by_kernel, other), (0, 0), "{sample:?}");
     }
     let results = object["results"].as_array().expect("results");
     assert!(results.iter().any(|result| result["mode"] == "nt" && result["ratio"].is_number()));
-    assert!(results.iter().all(|result| result.get("unavailable").is_none()), "{object}");
-    let machine = &object["machine"];
-    assert_eq!(machine["kernel_kind"], "um", "{machine}");
-    assert_eq!(machine["kernel_cpus"], 1, "{machine}");
-    assert!(lines.last().is_some_and(|line| line["type"] == "end"), "the record is whole");
+    assert_eq!(object["machine"]["kernel_cpus"], 1, "{object}");
 }
 
 #[test]
 fn two_senders_at_once_are_counted_byte_for_byte() {
-    let folder = tempfile::tempdir().expect("a folder for the record");
-    let out = folder.path().join("record");
-    let mut line = vec!["bench", "unix", "--kernel", "um", "--senders", "2", "--quick"];
-    line.extend(["--dataset", "4MiB", "--iterations", "40", "--modes", "nt", "--out"]);
-    line.push(out.to_str().expect("a temporary path in UTF-8"));
-    good(&ntcopy(&line));
-    let record = ntcopy_record::Record::read(&out).expect("the record");
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    let (record, _) = measured("unix --senders 2 --dataset 4MiB --iterations 40 --modes nt");
     assert_eq!(record.cells[0].params["sender_cpus"], "0,1");
     for sample in &record.samples {
         assert_eq!(sample.bytes, (2 * 40) << 20);
@@ -212,29 +161,4 @@ fn sender_and_reader_have_caches_of_their_own() {
     assert_ne!(sender, reader);
     let params = &record.cells[0].params;
     assert_eq!((&params["sender_cpu"], &params["reader_cpu"]), (&0.into(), &1.into()));
-}
-
-#[test]
-fn the_published_command_line_runs_inside() {
-    let program = env!("CARGO_BIN_EXE_ntcopy");
-    for hint in ["0", "1"] {
-        let output = ntcopy(&[
-            "kernel",
-            "boot",
-            "--cpus",
-            "2",
-            "--timeout",
-            "120",
-            "--",
-            program,
-            "unix-nt-bench",
-            "1048576",
-            "20",
-            hint,
-            "524288",
-            "524288",
-        ]);
-        let said = good(&output);
-        assert!(said.contains("Mb/s"), "{said}");
-    }
 }

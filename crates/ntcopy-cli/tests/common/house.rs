@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use super::text;
+use serde_json::Value;
+
+use super::{PROGRAM, good, json, text};
 
 /// A tree whose Makefile does what the kernel's does, on a scale of one file.
 pub const MAKEFILE: &str = "\
@@ -65,7 +67,7 @@ impl House {
     }
 
     pub fn ntcopy(&self, verb: &[&str]) -> Command {
-        let mut ntcopy = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+        let mut ntcopy = Command::new(PROGRAM);
         ntcopy.arg("kernel").args(verb).stdin(Stdio::null());
         ntcopy.env("NTCOPY_CACHE", self.path("cache")).env("NTCOPY_LINUX", self.path("linux"));
         ntcopy.env("NTCOPY_SERIES", self.path("series")).env_remove("NTCOPY_KEEP_SOURCE");
@@ -78,9 +80,17 @@ impl House {
 
     /// Builds, and gives the kernel's path.
     pub fn build(&self) -> PathBuf {
-        let output = self.run(&["build"]);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        PathBuf::from(text(&output.stdout).trim())
+        self.build_with(&[])
+    }
+
+    pub fn build_with(&self, arguments: &[&str]) -> PathBuf {
+        PathBuf::from(good(&self.run(&[&["build"], arguments].concat())).trim())
+    }
+
+    /// What `list --json` says of each kernel.
+    pub fn list(&self) -> Vec<Value> {
+        let mut object = json(&good(&self.run(&["list", "--json"])));
+        serde_json::from_value(object["kernels"].take()).unwrap()
     }
 
     /// Fails to build with this exit code, and gives what was said.

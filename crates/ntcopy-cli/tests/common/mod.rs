@@ -42,12 +42,6 @@ pub fn good(output: &Output) -> String {
     out
 }
 
-/// What a command that must end well printed, which must be text.
-pub fn stdout(output: &Output) -> String {
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout.clone()).expect("UTF-8")
-}
-
 /// A command line that is refused says why, and begins no record.
 pub fn assert_refused(output: &Output, args: &[&str], words: &str, record: &Path) {
     assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(output));
@@ -69,7 +63,7 @@ pub fn measured(arguments: &[&str]) -> (Record, String) {
     let place = tempfile::tempdir().expect("a folder");
     let out = place.path().join("record");
     let output = bench(arguments, &out).output().expect("the program starts");
-    let text = stdout(&output);
+    let text = good(&output);
     let record = Record::read(&out).expect("a record");
     assert!(record.complete && record.errors.is_empty(), "{arguments:?}: {:?}", record.errors);
     (record, text)

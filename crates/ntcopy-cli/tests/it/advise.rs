@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::common::{
-    stderr,
+    self, PROGRAM, good, stderr,
     store::{here, write},
 };
 use crate::synthetic;
@@ -20,7 +20,7 @@ use crate::synthetic;
 const ELSEWHERE: &str = "AuthenticAMD-26-200-1";
 
 fn advise(home: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    let mut command = Command::new(PROGRAM);
     command.current_dir(home).env("HOME", home).arg("advise").args(arguments);
     for name in ["XDG_DATA_HOME", "XDG_CONFIG_HOME", "NTCOPY_PROFILE", "GLIBC_TUNABLES"] {
         command.env_remove(name);
@@ -28,13 +28,9 @@ fn advise(home: &Path, arguments: &[&str]) -> Output {
     command.output().expect("the program starts")
 }
 
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("UTF-8")
-}
-
 /// Advice as JSON, by topic; the first of a topic.
 fn topics(output: &Output) -> impl Fn(&str) -> Value {
-    let object: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let object = common::json(&common::text(&output.stdout));
     move |topic| {
         let all = object["advice"].as_array().expect("a list");
         all.iter().find(|one| one["topic"] == topic).cloned().expect("every topic is there")
@@ -56,7 +52,7 @@ fn an_empty_store_gives_commands_and_no_advice() {
     let of = topics(&output);
     assert_eq!(of("net.core.ntcopy")["decision"], "no evidence");
     assert_eq!(of("fills")["measure"], json!(["ntcopy", "bench", "memset", "--modes", "ours"]));
-    let text = stdout(&advise(home.path(), &[]));
+    let text = good(&advise(home.path(), &[]));
     assert!(
         text.contains("No evidence yet") && !text.contains("SET ") && !text.contains("USE "),
         "{text}"
@@ -83,7 +79,7 @@ fn anothers_records_are_listed_and_not_counted_unless_asked_for() {
     record.machine.cpu_signature = ELSEWHERE.to_owned();
     write(&home.path().join("records"), &record);
     let output = advise(home.path(), &["records"]);
-    let (text, said) = (stdout(&output), stderr(&output));
+    let (text, said) = (good(&output), stderr(&output));
     assert!(text.contains("Not counted") && text.contains("of another machine"), "{text}");
     assert!(!text.contains("SET ") && !text.contains("USE "), "{text}");
     assert!(said.contains(&format!("ntcopy advise --for {ELSEWHERE}")), "{said}");
@@ -114,31 +110,13 @@ fn what_cannot_be_read_is_named_and_the_rest_counts() {
     let text = fs::read_to_string(short.join(FILE_NAME)).unwrap();
     fs::write(short.join(FILE_NAME), text.trim_end().rsplit_once('\n').unwrap().0).unwrap();
     let output = advise(home.path(), &["records", "--json"]);
-    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let object = common::json(&common::text(&output.stdout));
     let left = object["not_counted"].as_array().unwrap();
     assert_eq!(left.len(), 1, "{left:?}");
     let why = left[0]["why"].as_str().unwrap();
     assert!(why.contains("cannot be read") && why.contains("record.jsonl:"), "{why}");
     assert_eq!(object["counted"].as_array().unwrap().len(), 2);
     assert_eq!(topics(&output)("sends")["decision"], "set");
-}
-
-#[test]
-fn a_record_of_an_older_version_counts_and_one_of_a_newer_format_does_not() {
-    let home = tempfile::tempdir().unwrap();
-    let folder = home.path().join("records");
-    let mut old = here(synthetic::synthetic_sweep());
-    old.header.ntcopy = "0.0.1".into();
-    // Records of that version had no such fields.
-    (old.machine.hardware_counters, old.machine.libc_memset_nt_threshold_bytes) = (vec![], None);
-    write(&folder, &old);
-    let mut new = old.clone();
-    (new.header.format, new.header.id) = (99, "from-the-future".into());
-    write(&folder, &new);
-    let output = advise(home.path(), &["records", "--json"]);
-    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(object["counted"].as_array().unwrap().len(), 1, "{object}");
-    assert!(object["not_counted"][0]["why"].as_str().unwrap().contains("a newer ntcopy"));
 }
 
 #[test]
@@ -161,12 +139,12 @@ fn drop_ins_are_written_replaced_and_nobody_elses_are_touched() {
     assert!(text.contains("record synthetic-sweep"), "what it rests on: {text}");
     let unit = home.path().join("out/new/systemd/system/EXAMPLE.service.d/60-ntcopy.conf");
     let unit = fs::read_to_string(unit).unwrap();
-    let this = fs::canonicalize(env!("CARGO_BIN_EXE_ntcopy")).unwrap();
+    let this = fs::canonicalize(PROGRAM).unwrap();
     let command = format!("#ExecStart={} run --min-bytes 1MiB --anyway -- ", this.display());
     assert!(unit.contains(&command), "{command}: {unit}");
     assert!(!unit.contains("GLIBC_TUNABLES"), "nothing was measured of it: {unit}");
     assert!(!home.path().join("out/new/environment.d").exists(), "no evidence, no file");
-    let said = stdout(&output);
+    let said = good(&output);
     assert!(said.contains(sysctl.to_str().unwrap()) && said.contains("sysctl --system"), "{said}");
     assert!(run().status.success(), "its own files are replaced");
     fs::write(&sysctl, "net.core.ntcopy = 0\n").unwrap();
@@ -183,10 +161,13 @@ fn the_system_is_never_written_to() {
     fs::create_dir_all(&config).unwrap();
     std::os::unix::fs::symlink("/etc", home.path().join("link")).unwrap();
     fs::write(home.path().join("file"), "").unwrap();
-    for folder in ["/", "/etc", "/usr/lib", "link", ".config", "file", "file/below"] {
+    let system = "/ /etc /etc/sysctl.d /usr/lib /run/systemd /var/lib/x /tmp/../etc /lib /proc/sys";
+    for folder in system.split(' ').chain(["link", ".config", "file", "file/below"]) {
         let output = advise(home.path(), &["records", "--apply", folder]);
         let code = output.status.code();
         assert!(code == Some(2) || (folder == "file" && code == Some(1)), "{folder}: {output:?}");
+        let said = stderr(&output);
+        assert!(!folder.starts_with('/') || said.contains("name a folder of your own"), "{said}");
     }
     assert!(!Path::new("/etc/sysctl.d/60-ntcopy.conf").exists());
     assert!(fs::read_dir(&config).unwrap().next().is_none());
@@ -206,7 +187,7 @@ fn a_unit_gets_a_drop_in_that_starts_its_own_command_under_ntcopy_run() {
     assert!(output.status.success(), "{output:?}");
     let folder = home.path().join("out/systemd/system");
     let text = fs::read_to_string(folder.join("web.service.d/60-ntcopy.conf")).unwrap();
-    let this = fs::canonicalize(env!("CARGO_BIN_EXE_ntcopy")).unwrap();
+    let this = fs::canonicalize(PROGRAM).unwrap();
     let command = format!(
         "\nExecStart=\nExecStart=-{} run --min-bytes 1MiB --anyway -- /bin/cat --number $FILES %n\n",
         this.display()
@@ -214,7 +195,7 @@ fn a_unit_gets_a_drop_in_that_starts_its_own_command_under_ntcopy_run() {
     assert!(text.contains(&command), "{command}: {text}");
     assert!(text.contains("record synthetic-sweep"), "what it rests on: {text}");
     assert!(!folder.join("EXAMPLE.service.d").exists(), "the unit is in its place");
-    assert!(stdout(&output).contains("systemctl restart web.service"), "{output:?}");
+    assert!(good(&output).contains("systemctl restart web.service"), "{output:?}");
     assert!(apply("./web.service").status.success(), "its own file is replaced");
 }
 
@@ -278,7 +259,7 @@ fn the_records_of_the_repository_give_advice_with_their_figures() {
     let low = copies["gain"]["ci"][0].as_f64().unwrap();
     assert!(low > 1.0 && !copies["records"].as_array().unwrap().is_empty(), "{copies}");
     // Every piece has figures and a record, or a command, or a reason why there is neither.
-    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let object = common::json(&common::text(&output.stdout));
     for one in object["advice"].as_array().unwrap() {
         let has_figures = one["gain"]["ratio"].is_f64() && one["records"][0].is_string();
         let is_bare = one["decision"] == "no evidence" || one["decision"] == "not here";
@@ -341,7 +322,7 @@ fn a_check_measures_and_its_exit_code_says_whether_the_advice_held() {
         assert!(stderr(&output).contains("not a timing"), "{output:?}");
         return;
     }
-    let object: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let object = common::json(&common::text(&output.stdout));
     let checked = &object["checked"][0];
     assert_eq!(
         (checked["topic"].as_str(), checked["now"]["cells"].as_u64()),

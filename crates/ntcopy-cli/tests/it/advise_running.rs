@@ -14,6 +14,8 @@ use std::time::Duration;
 use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, pipe, splice};
 use serde_json::Value;
 
+use crate::common::{PROGRAM, good, json, stderr};
+
 /// Where the sender listens.
 const PATH: &str = "NTCOPY_TEST_PATH";
 /// How many connections it waits for.
@@ -146,18 +148,13 @@ fn splices_to_a_client() {
 }
 
 fn ntcopy(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    let mut command = Command::new(PROGRAM);
     command.arg("advise").args(arguments).current_dir("/");
     command
 }
 
 fn advise(home: &Path, arguments: &[&str]) -> Output {
     ntcopy(arguments).env("HOME", home).env_remove("XDG_DATA_HOME").output().unwrap()
-}
-
-fn json(output: &Output) -> Value {
-    assert!(output.status.success(), "{output:?}");
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
 fn assert_within_5_percent(found: &Value, known: u64) {
@@ -174,7 +171,7 @@ fn a_known_amount_on_unix_sockets_is_measured() {
     let readers: Vec<UnixStream> = (0..CONNECTIONS).map(connect).collect();
     let known = sender.says("sent");
     let arguments = ["--pid", &sender.pid(), "--seconds", "1"];
-    let object = json(&advise(home.path(), &[&arguments[..], &["--json"]].concat()));
+    let object = json(&good(&advise(home.path(), &[&arguments[..], &["--json"]].concat())));
     let program = &object["programs"][0];
     assert_within_5_percent(&program["families"]["unix"]["in_flight_bytes"]["p50"], known);
     let most = &program["most_of_a_socket_bytes"]["p99"];
@@ -203,7 +200,7 @@ fn what_a_reader_spliced_on_is_followed_into_its_queues() {
     let known = sender.says("sent");
     proxy.says("stuck");
     let arguments = ["--pid", &sender.pid(), "--seconds", "1", "--json"];
-    let program = json(&advise(home.path(), &arguments))["programs"][0].clone();
+    let program = json(&good(&advise(home.path(), &arguments)))["programs"][0].clone();
     assert_within_5_percent(&program["in_flight_bytes"]["p50"], known);
     assert_eq!(program["is_at_least"], true, "{program}");
     let beyond = &program["beyond"][0];
@@ -218,14 +215,14 @@ fn a_process_that_ends_is_told_of_with_what_was_seen() {
     let home = tempfile::tempdir().unwrap();
     let mut child = Command::new("sleep").arg("1").spawn().unwrap();
     let arguments = ["--pid", &child.id().to_string(), "--seconds", "600", "--json"];
-    let program = json(&advise(home.path(), &arguments))["programs"][0].clone();
+    let program = json(&good(&advise(home.path(), &arguments)))["programs"][0].clone();
     assert!(program["ended_after_s"].is_f64(), "{program}");
     assert_eq!(program["advice"]["decision"], "leave", "nothing was in flight: {program}");
     child.wait().unwrap();
     let output = advise(home.path(), &["--pid", &child.id().to_string()]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("there is no process"), "{stderr}");
+    let said = stderr(&output);
+    assert!(said.contains("there is no process"), "{said}");
     let output = advise(home.path(), &["--service", "no-such-service-of-anybody"]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
 }
@@ -263,8 +260,8 @@ fn what_another_user_runs_is_refused_with_the_reason() {
     let pid = if rustix::process::geteuid().is_root() { ours.id() } else { 1 };
     if let Some(output) = as_nobody(&mut ntcopy(&["--pid", &pid.to_string()])) {
         assert_eq!(output.status.code(), Some(3), "{output:?}");
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert!(stderr.contains("sudo ntcopy advise --pid"), "{stderr}");
+        let said = stderr(&output);
+        assert!(said.contains("sudo ntcopy advise --pid"), "{said}");
     }
     ours.kill().unwrap();
     ours.wait().unwrap();
@@ -278,17 +275,11 @@ fn root_that_may_not_look_is_told_why_and_not_to_use_sudo() {
     }
     let mut other = Command::new("sleep").arg("60").uid(NOBODY).spawn().unwrap();
     let mut command = Command::new("setpriv");
-    command.args([
-        "--bounding-set",
-        "-sys_ptrace",
-        env!("CARGO_BIN_EXE_ntcopy"),
-        "advise",
-        "--pid",
-    ]);
+    command.args(["--bounding-set", "-sys_ptrace", PROGRAM, "advise", "--pid"]);
     let output = command.arg(other.id().to_string()).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{output:?}");
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("lacks a capability") && !stderr.contains("sudo"), "{stderr}");
+    let said = stderr(&output);
+    assert!(said.contains("lacks a capability") && !said.contains("sudo"), "{said}");
     other.kill().unwrap();
     other.wait().unwrap();
 }
@@ -298,8 +289,8 @@ fn what_is_no_pid_is_told_what_one_is() {
     let home = tempfile::tempdir().unwrap();
     let output = advise(home.path(), &["--pid", "abc"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("a process's number") && stderr.contains("--pid 4711"), "{stderr}");
+    let said = stderr(&output);
+    assert!(said.contains("a process's number") && said.contains("--pid 4711"), "{said}");
 }
 
 #[test]
@@ -317,12 +308,13 @@ fn a_namespace_that_one_may_not_enter_is_said() {
         eprintln!("skipped: no namespaces for users here");
     } else if let Some(output) = as_nobody(&mut ntcopy(&["--pid", &pid])) {
         assert_eq!(output.status.code(), Some(3), "{output:?}");
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert!(stderr.contains("network namespace of its own"), "{stderr}");
+        let said = stderr(&output);
+        assert!(said.contains("network namespace of its own"), "{said}");
     }
     if line == "there\n" && rustix::process::geteuid().is_root() {
         let home = tempfile::tempdir().unwrap();
-        let object = json(&advise(home.path(), &["--pid", &pid, "--seconds", "1", "--json"]));
+        let object =
+            json(&good(&advise(home.path(), &["--pid", &pid, "--seconds", "1", "--json"])));
         assert_eq!(object["programs"][0]["in_flight_bytes"]["p99"], 0, "{object}");
     }
     child.kill().unwrap();
@@ -332,7 +324,7 @@ fn a_namespace_that_one_may_not_enter_is_said() {
 #[test]
 fn all_processes_are_listed_and_options_that_mean_nothing_are_refused() {
     let home = tempfile::tempdir().unwrap();
-    let object = json(&advise(home.path(), &["--all", "--seconds", "1", "--json"]));
+    let object = json(&good(&advise(home.path(), &["--all", "--seconds", "1", "--json"])));
     let programs = object["programs"].as_array().unwrap();
     assert!(programs.iter().all(|program| program["pids"].as_array().unwrap().len() == 1));
     for arguments in [

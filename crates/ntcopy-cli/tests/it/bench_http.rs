@@ -8,7 +8,9 @@ use std::{env, fs};
 
 use ntcopy_record::Record;
 
-use crate::common::{PROGRAM, counted, daemons_built, is_not_available, kernel_built, stderr};
+use crate::common::{
+    PROGRAM, counted, daemons_built, good, is_not_available, kernel_built, measured, stderr,
+};
 
 /// The program, with both daemons beside it, as `cargo build` has them.
 fn program() -> &'static Path {
@@ -33,8 +35,7 @@ fn bodies_go_through_both_daemons_and_every_sample_has_what_it_cost() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let record = Record::read(place.path().join("record")).unwrap();
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    let record = recorded(place.path());
     // Two objects, two numbers of connections, two forms; four modes, five pairs.
     assert_eq!((record.cells.len(), record.samples.len()), (8, 8 * 4 * 5));
     for sample in &record.samples {
@@ -54,6 +55,13 @@ fn bodies_go_through_both_daemons_and_every_sample_has_what_it_cost() {
     counted::every_sample_or_why_not(&record, &text);
 }
 
+/// The record of a measurement that is whole.
+fn recorded(place: &Path) -> Record {
+    let record = Record::read(place.join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    record
+}
+
 /// A program in a folder of its own that notes that it was started, and becomes the one of its
 /// name, if what comes first lets it; nothing where that is not installed.
 fn noting(program: &str, place: &Path, first: &str) -> Option<(PathBuf, PathBuf)> {
@@ -69,33 +77,8 @@ fn noting(program: &str, place: &Path, first: &str) -> Option<(PathBuf, PathBuf)
     Some((folder, note))
 }
 
-/// Measures one cell by the nginx of this folder, in two modes.
-fn bodies_by_nginx(folder: &Path, place: &Path, starts: &str) {
-    let args = ["--stack", "nginx+nginx", "--modes", "sendfile", "--rate", "off", "--starts"];
-    let one = [starts, "--object", "20000", "--dataset", "100KiB", "--connections", "3"];
-    let path = format!("{}:{}", folder.display(), env::var("PATH").unwrap());
-    let output = bench(&[&args[..], &one].concat(), place).env("PATH", path).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-}
-
 #[test]
-fn proxies_and_backends_are_started_anew_as_often_as_was_asked() {
-    let place = tempfile::tempdir().unwrap();
-    let Some((folder, note)) = noting("nginx", place.path(), "") else {
-        println!("not run: nginx is not installed");
-        return;
-    };
-    bodies_by_nginx(&folder, place.path(), "3");
-    let record = Record::read(place.path().join("record")).unwrap();
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
-    assert!(record.cells.iter().all(|cell| cell.params["starts"] == 3));
-    assert_eq!((record.cells.len(), record.samples.len()), (1, 2 * 5));
-    // Proxy and backend of two modes, three times.
-    assert_eq!(fs::read_to_string(note).unwrap().lines().count(), 2 * 2 * 3);
-}
-
-#[test]
-fn a_proxy_whose_port_was_taken_meanwhile_gets_another() {
+fn proxies_and_backends_are_started_as_often_as_was_asked_and_a_taken_port_is_another() {
     let place = tempfile::tempdir().unwrap();
     // After the first backend comes its proxy.
     let taken = "[ $(wc -l <$note) != 2 ] || { echo 'bind: Address already in use' >&2; exit 1; }";
@@ -103,8 +86,16 @@ fn a_proxy_whose_port_was_taken_meanwhile_gets_another() {
         println!("not run: nginx is not installed");
         return;
     };
-    bodies_by_nginx(&folder, place.path(), "1");
-    assert_eq!(fs::read_to_string(note).unwrap().lines().count(), 2 * 2 + 1);
+    let args = ["--stack", "nginx+nginx", "--modes", "sendfile", "--rate", "off", "--starts", "3"];
+    let one = ["--object", "20000", "--dataset", "100KiB", "--connections", "3"];
+    let path = format!("{}:{}", folder.display(), env::var("PATH").unwrap());
+    let mut command = bench(&[&args[..], &one].concat(), place.path());
+    good(&command.env("PATH", path).output().unwrap());
+    let record = recorded(place.path());
+    assert!(record.cells.iter().all(|cell| cell.params["starts"] == 3));
+    assert_eq!((record.cells.len(), record.samples.len()), (1, 2 * 5));
+    // Proxy and backend of two modes, three times, and one proxy again.
+    assert_eq!(fs::read_to_string(note).unwrap().lines().count(), 2 * 2 * 3 + 1);
 }
 
 #[test]
@@ -113,8 +104,7 @@ fn over_tls_and_tcp_the_bytes_are_the_same() {
     let args = ["--scheme", "tls", "--transport", "tcp", "--modes", "copy", "--rate", "200"];
     let output = bench(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let record = Record::read(place.path().join("record")).unwrap();
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    let record = recorded(place.path());
     let open = record.cells.iter().filter(|cell| cell.params["form"] == "open");
     assert!(open.clone().count() == 4);
     assert!(open.into_iter().all(|cell| cell.params["offered_requests_per_1000_s"] == 200_000));
@@ -144,8 +134,7 @@ fn by_the_kernel_s_tls_the_bytes_are_the_same_or_it_says_that_there_is_none() {
 }
 
 fn every_byte_went_by_ktls(place: &Path) {
-    let record = Record::read(place.join("record")).unwrap();
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    let record = recorded(place);
     assert!(record.cells.iter().all(|cell| cell.params["scheme"] == "ktls"));
     assert_eq!(record.samples.len(), 4 * 5);
 }
@@ -165,8 +154,7 @@ fn a_congestion_control_is_set_where_nobody_else_is() {
     let text = String::from_utf8_lossy(&output.stdout);
     let said = text.replace('\n', " ");
     assert!(said.contains("TCP reno") && !said.contains("paces"), "{text}");
-    let record = Record::read(place.path().join("record")).unwrap();
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    let record = recorded(place.path());
     assert!(record.cells.iter().all(|cell| cell.params["congestion"] == "reno"));
     assert_eq!(record.machine.tcp_congestion_control.as_deref(), Some("reno"));
 
@@ -178,50 +166,37 @@ fn a_congestion_control_is_set_where_nobody_else_is() {
 }
 
 #[test]
-fn a_stack_that_is_not_installed_names_its_package() {
-    let place = tempfile::tempdir().unwrap();
-    // A copy of the program with nothing beside it, and nothing in PATH.
-    let folder = place.path().join("alone");
-    fs::create_dir(&folder).unwrap();
-    let alone = folder.join("ntcopy");
-    fs::copy(program(), &alone).unwrap();
-    let output = Command::new(&alone)
-        .args(["bench", "http", "--quick", "--allow-not-a-timing", "--out"])
-        .arg(place.path().join("record"))
-        .env("PATH", &folder)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    assert!(stderr(&output).contains("-p storaged -p proxyd"), "{}", stderr(&output));
-    assert!(!place.path().join("record").exists(), "nothing was begun");
-}
-
-#[test]
-fn a_boot_that_can_measure_nothing_ends_as_its_program_does() {
+fn a_stack_that_is_not_installed_is_named_here_and_by_a_boot_that_can_measure_nothing() {
     kernel_built();
     let folder = tempfile::tempdir().unwrap();
+    // A copy of the program with nothing beside it, and nothing in PATH.
     let alone = folder.path().join("ntcopy");
     fs::copy(program(), &alone).unwrap();
     let place = folder.path().join("record");
-    let args = ["bench", "http", "--kernel", "um", "--against", "unpatched", "--out"];
-    let output = Command::new(&alone).args(args).arg(&place).stdin(Stdio::null()).output().unwrap();
-    let words = stderr(&output);
-    assert_eq!(output.status.code(), Some(3), "{words}");
-    assert!(words.contains("proxyd is neither beside this program"), "{words}");
-    assert!(!words.contains("cannot read"), "{words}");
-    assert!(!place.exists());
+    for (booted, says) in [
+        (&[][..], "-p storaged -p proxyd"),
+        (&["--kernel", "um", "--against", "unpatched"], "proxyd is neither beside this program"),
+    ] {
+        let mut command = Command::new(&alone);
+        command.args(["bench", "http", "--quick", "--allow-not-a-timing"]).args(booted);
+        if booted.is_empty() {
+            command.env("PATH", folder.path());
+        }
+        let output = command.arg("--out").arg(&place).stdin(Stdio::null()).output().unwrap();
+        let words = stderr(&output);
+        assert_eq!(output.status.code(), Some(3), "{words}");
+        assert!(words.contains(says) && !words.contains("cannot read"), "{words}");
+        assert!(!place.exists(), "nothing was begun");
+    }
 }
 
 #[test]
 fn in_the_kernel_with_the_flag_hinted_bodies_are_counted_and_others_are_not() {
     kernel_built();
-    let place = tempfile::tempdir().unwrap();
-    let args = ["--kernel", "um", "--object", "64KiB", "--dataset", "1MiB", "--connections", "4"];
-    let args = [&args[..], &["--rate", "off", "--json"]].concat();
-    let output = bench(&args, place.path()).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    let record = Record::read(place.path().join("record")).unwrap();
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    daemons_built();
+    let args =
+        ["http", "--kernel", "um", "--object", "64KiB", "--dataset", "1MiB", "--rate", "off"];
+    let (record, _) = measured(&[&args[..], &["--connections", "4"]].concat());
     assert_eq!((record.machine.kernel_kind.as_str(), record.samples.len()), ("um", 4 * 5));
     for sample in &record.samples {
         let spliced = sample.counters.get("not_supported_bytes").copied().unwrap_or(0);
@@ -245,8 +220,7 @@ fn haproxy_before_a_backend_that_hints_splices_or_does_not() {
         let args = ["--stack", "haproxy+storaged", "--modes", "sendfile", "--rate", "off"];
         let output = bench(&[&TINY[..], &args, more].concat(), place.path()).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
-        let record = Record::read(place.path().join("record")).unwrap();
-        assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+        let record = recorded(place.path());
         assert_eq!((record.cells.len(), record.samples.len()), (4, 4 * 2 * 5));
         let splice = record.cells[0].params.get("splice");
         assert_eq!(splice.is_some(), more == ["--no-splice"], "{splice:?}");

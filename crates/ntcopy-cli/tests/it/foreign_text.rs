@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::common::{PROGRAM, good, json, text};
+
 /// A title, a colour, both again as C1 controls, a deletion, another direction of writing, a line
 /// separator; and lines, a row and a script for those that take a line as it is.
 const PUT: &str = "\x1b]0;title\x07\x1b[31m\u{9b}31m\x7f\u{202e}\u{2028}\r\n| forged | 9.99x |\n\
@@ -73,22 +75,38 @@ fn forged(folder: &Path, from: &Path, kept: &[&str]) -> PathBuf {
     place
 }
 
-fn ntcopy(folder: &Path, words: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+/// Runs the program, and holds both its outputs to be obeyed by no terminal.
+fn unobeyed(folder: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(PROGRAM);
     command.current_dir(folder).env("HOME", folder).env("XDG_DATA_HOME", folder.join("data"));
-    command.args(words).output().expect("the program starts")
+    command.env("NTCOPY_CACHE", folder.join("cache"));
+    let profile = folder.join("profile.toml");
+    if profile.exists() {
+        command.env("NTCOPY_PROFILE", profile);
+    }
+    let output = command.args(words).output().expect("the program starts");
+    for bytes in [&output.stdout, &output.stderr] {
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        assert!(!text.contains(is_obeyed), "{words:?}: {text:?}");
+    }
+    output
 }
 
-/// Holds of what any of the program's outputs says.
-fn assert_harmless(what: &str, text: &str) {
-    let is_obeyed =
-        |c: char| (c.is_control() && c != '\n') || ('\u{2028}'..='\u{202e}').contains(&c);
-    if let Some(at) = text.find(is_obeyed) {
-        let around: String = text[..at].chars().rev().take(80).collect();
-        panic!("{what}: {:?} after {:?}", text[at..].chars().next(), around.chars().rev());
-    }
+fn is_obeyed(c: char) -> bool {
+    (c.is_control() && c != '\n') || ('\u{2028}'..='\u{202e}').contains(&c)
+}
+
+/// Likewise, and no line of the record's becomes one of the program's.
+fn harmless(folder: &Path, words: &[&str]) -> Output {
+    let output = unobeyed(folder, words);
+    assert_forges_nothing(&text(&output.stdout));
+    assert_forges_nothing(&text(&output.stderr));
+    output
+}
+
+fn assert_forges_nothing(text: &str) {
     let forged = |line: &&str| line.starts_with("| forged") || line.starts_with("forged: row");
-    assert_eq!(text.lines().find(forged), None, "{what}");
+    assert_eq!(text.lines().find(forged), None);
 }
 
 fn assert_outputs_are_harmless(kept: &[&str]) {
@@ -98,22 +116,17 @@ fn assert_outputs_are_harmless(kept: &[&str]) {
         let place = forged(at, &from, kept);
         let place = place.to_str().unwrap();
         for form in [&[][..], &["--markdown"], &["--json"], &["--out", "page.html"]] {
-            let words = [&["report", place][..], form].concat();
-            let output = ntcopy(at, &words);
-            assert!(output.status.success(), "{words:?}: {output:?}");
-            for (stream, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
-                let text = String::from_utf8(bytes.clone()).unwrap();
-                assert_harmless(&format!("{words:?}, {stream}"), &text);
-                if form == ["--markdown"] {
-                    assert!(!text.contains("<script"), "{words:?}: {text}");
-                    assert!(!text.contains(" `code"), "{words:?}: {text}");
-                    assert!(!text.contains(" [a]("), "{words:?}: {text}");
+            let output = harmless(at, &[&["report", place][..], form].concat());
+            let text = good(&output);
+            if form == ["--markdown"] {
+                for markup in ["<script", " `code", " [a]("] {
+                    assert!(!text.contains(markup), "{markup}: {text}");
                 }
             }
         }
         let page = fs::read_to_string(at.join("page.html")).unwrap();
-        assert_harmless(&format!("page of {place}"), &page);
-        assert!(!page.contains("<script>alert"), "page of {place}");
+        assert_forges_nothing(&page);
+        assert!(!page.contains("<script>alert") && !page.contains(is_obeyed), "page of {place}");
         assert_others_are_harmless(at, place);
     }
 }
@@ -121,9 +134,8 @@ fn assert_outputs_are_harmless(kept: &[&str]) {
 /// What else reads records.
 fn assert_others_are_harmless(at: &Path, place: &str) {
     let signature = {
-        let json = ntcopy(at, &["report", place, "--json"]);
-        let json: Value = serde_json::from_slice(&json.stdout).unwrap();
-        json["machine"]["cpu_signature"].as_str().unwrap().to_owned()
+        let object = json(&good(&harmless(at, &["report", place, "--json"])));
+        object["machine"]["cpu_signature"].as_str().unwrap().to_owned()
     };
     let store = at.join("store.sqlite");
     let store = store.to_str().unwrap();
@@ -149,19 +161,13 @@ fn assert_others_are_harmless(at: &Path, place: &str) {
         &["survey", "list", "--store", store],
         &["survey", "report", "--store", store],
     ] {
-        let output = ntcopy(at, words);
-        assert_harmless(&format!("{words:?}"), &String::from_utf8(output.stdout).unwrap());
-        assert_harmless(&format!("{words:?}"), &String::from_utf8(output.stderr).unwrap());
+        harmless(at, words);
     }
 }
 
 #[test]
-fn no_word_of_a_strangers_record_is_obeyed() {
+fn no_word_and_no_mode_of_a_strangers_record_is_obeyed() {
     assert_outputs_are_harmless(&[&KEPT[..], &MODES].concat());
-}
-
-#[test]
-fn no_mode_of_a_strangers_record_is_obeyed() {
     assert_outputs_are_harmless(&KEPT);
 }
 
@@ -173,9 +179,7 @@ fn a_record_that_cannot_be_read_is_named_and_its_words_are_not_obeyed() {
     let line = serde_json::json!({"type": format!("header{PUT}")});
     fs::write(place.join("record.jsonl"), format!("{line}\n")).unwrap();
     for words in [&["report", "."][..], &["advise", "."], &["report", ".", "--against", "."]] {
-        let output = ntcopy(folder.path(), words);
-        assert_harmless(&format!("{words:?}"), &String::from_utf8(output.stdout).unwrap());
-        assert_harmless(&format!("{words:?}"), &String::from_utf8(output.stderr).unwrap());
+        harmless(folder.path(), words);
     }
 }
 
@@ -185,10 +189,7 @@ fn counters_of_a_stranger_are_not_obeyed() {
     fs::write(folder.path().join("stat"), "nontemporal_bytes 7\nnew\x1b[31m\u{202e}x_bytes 5\n")
         .unwrap();
     for form in [&["--once"][..], &["--once", "--json"], &["--prometheus"]] {
-        let words = [&["stat", "--file", "stat"][..], form].concat();
-        let output = ntcopy(folder.path(), &words);
-        assert_harmless(&format!("{words:?}"), &String::from_utf8(output.stdout).unwrap());
-        assert_harmless(&format!("{words:?}"), &String::from_utf8(output.stderr).unwrap());
+        harmless(folder.path(), &[&["stat", "--file", "stat"][..], form].concat());
     }
 }
 
@@ -233,20 +234,9 @@ fn no_name_of_a_stranger_is_obeyed() {
         &["survey", "list", "--json", "--store", &there("store")],
         &["advise", ".", "--apply", &there("root")],
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
-        command.args(words).current_dir(&at).env("HOME", &at);
-        command
-            .env("NTCOPY_CACHE", at.join("cache"))
-            .env("NTCOPY_PROFILE", at.join("profile.toml"));
-        let output = command.output().expect("the program starts");
-        for bytes in [&output.stdout, &output.stderr] {
-            let text = String::from_utf8(bytes.clone()).unwrap();
-            let is_obeyed =
-                |c: char| (c.is_control() && c != '\n') || ('\u{2028}'..='\u{202e}').contains(&c);
-            assert!(!text.contains(is_obeyed), "{words:?}: {text:?}");
-        }
+        let output = unobeyed(&at, words);
         if words.contains(&"--json") && !output.stdout.is_empty() {
-            serde_json::from_slice::<Value>(&output.stdout).expect("it stays JSON");
+            json(&text(&output.stdout));
         }
     }
 }

@@ -175,17 +175,8 @@ fn list_tells_current_from_stale_and_clean_removes_it() {
     let old = house.build();
     house.patch("0001-two.patch", "\treturn 1;", "\treturn 3;");
     let new = house.build();
-    let list = || -> serde_json::Value {
-        let output = house.run(&["list", "--json"]);
-        serde_json::from_slice(&output.stdout).unwrap()
-    };
     let state = |path: &Path| {
-        let list = list();
-        let found = list["kernels"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|k| k["path"] == path.to_str().unwrap());
+        let found = house.list().into_iter().find(|it| it["path"] == path.to_str().unwrap());
         found.map(|kernel| kernel["state"].as_str().unwrap().to_owned())
     };
     assert_eq!(state(&old).as_deref(), Some("stale"));

@@ -2,7 +2,6 @@
 //! nothing takes longer to build than a small tree.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use crate::common::{house::House, text};
@@ -17,23 +16,19 @@ fn an_x86_kernel_is_built_in_each_configuration_and_none_is_taken_for_another() 
         &["--kernel", "x86+plain"],
         &["--kernel", "um:6.12"],
     ] {
-        let output = house.run(&[&["build"], arguments].concat());
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        paths.push(PathBuf::from(text(&output.stdout).trim()));
+        paths.push(house.build_with(arguments));
     }
     let count = paths.len();
     paths.sort();
     paths.dedup();
     assert_eq!(paths.len(), count, "{paths:?}");
     assert_eq!(fs::read_to_string(&paths[3]).unwrap(), "kernel\n", "{paths:?}");
-    let list = house.run(&["list", "--json"]);
-    let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
-    let kernels = list["kernels"].as_array().unwrap();
+    let kernels = house.list();
     let mut kinds: Vec<&str> =
         kernels.iter().map(|kernel| kernel["kind"].as_str().unwrap()).collect();
     kinds.sort_unstable();
     assert_eq!(kinds, ["um", "um:6.12", "x86", "x86+kcsan", "x86+plain"]);
-    assert!(kernels.iter().all(|kernel| kernel["state"] == "current"), "{list}");
+    assert!(kernels.iter().all(|kernel| kernel["state"] == "current"), "{kernels:?}");
     assert_eq!(
         house.build(),
         *paths.iter().find(|path| path.to_str().unwrap().contains("/um-7")).unwrap()
@@ -47,9 +42,7 @@ fn a_kernel_for_the_module_has_none_of_the_series_and_is_kept_with_what_modules_
     house.put("linux/scripts/mod/modpost.o", "");
     house.put("linux/net/socket.c", "");
     for name in ["um+module", "x86+module"] {
-        let output = house.run(&["build", "--kernel", name]);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let kernel = PathBuf::from(text(&output.stdout).trim());
+        let kernel = house.build_with(&["--kernel", name]);
         let headers = kernel.with_file_name("headers");
         for file in ["Makefile", "Module.symvers", ".config", "include/linux/socket.h"] {
             assert!(headers.join(file).is_file(), "{name}: {file}");
@@ -60,9 +53,7 @@ fn a_kernel_for_the_module_has_none_of_the_series_and_is_kept_with_what_modules_
         let config = fs::read_to_string(headers.join(".config")).unwrap();
         assert!(config.contains("CONFIG_MODULES=y"), "{name}");
     }
-    let list = house.run(&["list", "--json"]);
-    let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
-    for kernel in list["kernels"].as_array().unwrap() {
+    for kernel in house.list() {
         assert_eq!(kernel["patches"].as_array().map(Vec::len), Some(0), "{kernel}");
         assert_eq!(kernel["state"], "current", "{kernel}");
     }
@@ -113,9 +104,7 @@ fn a_stock_kernel_is_unpacked_from_its_package_with_its_modules_and_not_built() 
     ] {
         put_package(&house, &name, architecture, files);
     }
-    let output = house.run(&["build", "--kernel", "stock"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let kernel = PathBuf::from(text(&output.stdout).trim());
+    let kernel = house.build_with(&["--kernel", "stock"]);
     assert_eq!(fs::read_to_string(&kernel).unwrap(), "kernel");
     let folder = kernel.parent().unwrap();
     assert!(folder.join(&module).is_file() && folder.join("config").is_file());
@@ -123,14 +112,11 @@ fn a_stock_kernel_is_unpacked_from_its_package_with_its_modules_and_not_built() 
     let mut make = Command::new("make");
     let made = make.arg("-s").arg("-C").arg(folder.join("headers")).output().unwrap();
     assert_eq!(text(&made.stdout), "common\n", "{}", text(&made.stderr));
-    let list = house.run(&["list", "--json"]);
-    let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
-    let entry = &list["kernels"][0];
+    let entry = &house.list()[0];
     assert_eq!((entry["kind"].as_str(), entry["release"].as_str()), (Some("stock"), Some(release)));
     assert_eq!(entry["patches"].as_array().map(Vec::len), Some(0));
     house.assert_nothing_half_done();
-    let again = house.run(&["build", "--kernel", "stock"]);
-    assert_eq!(text(&again.stdout).trim(), kernel.to_str().unwrap());
+    assert_eq!(house.build_with(&["--kernel", "stock"]), kernel);
 }
 
 #[test]

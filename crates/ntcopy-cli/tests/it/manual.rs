@@ -9,7 +9,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::common::{help, ntcopy, stdout};
+use crate::common::{good, help, ntcopy, project};
 
 /// A folder with the pages and the completions.
 fn written() -> TempDir {
@@ -40,7 +40,7 @@ fn bash_offers(words: &[&str]) -> Vec<String> {
         words[last - 1]
     );
     let output = Command::new("bash").args(["--norc", "-c", &ask]).output().expect("bash starts");
-    stdout(&output).lines().map(str::to_string).collect()
+    good(&output).lines().map(str::to_string).collect()
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn each_shell_reads_its_script() {
 
 /// The commands that `--help` lists below these words.
 fn listed(words: &[&str]) -> Vec<String> {
-    help::listed(&stdout(&ntcopy(&[words, &["--help"]].concat())))
+    help::listed(&good(&ntcopy(&[words, &["--help"]].concat())))
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -163,7 +163,7 @@ fn installed() -> TempDir {
     let folder = TempDir::new().expect("a folder");
     let build = TempDir::new().expect("a folder");
     pages::write(&build.path().join("manual")).expect("written");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/install.sh");
+    let script = project().join("scripts/install.sh");
     let mut install = Command::new(script);
     install
         .arg("help")

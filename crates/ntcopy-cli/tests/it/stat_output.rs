@@ -2,20 +2,21 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::common::{good, json, project, stdout};
+use crate::common::{PROGRAM, good, json, ntcopy, project};
 
 /// The counters of a kernel that did a bit of everything.
 const COUNTERS: &str = "nontemporal_bytes 750\nfits_cache_bytes 150\ntoo_small_bytes 40\n\
                         read_by_kernel_bytes 50\nnot_supported_bytes 10\n";
 
 fn stat(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    let mut command = Command::new(PROGRAM);
     command.arg("stat").args(arguments);
     command
 }
@@ -40,7 +41,7 @@ fn this_kernel_counts() -> bool {
 #[test]
 fn once_prints_every_reason_with_its_share() {
     let (_folder, path) = recorded(COUNTERS);
-    let text = stdout(&output(&["--file", &path, "--once"]));
+    let text = good(&output(&["--file", &path, "--once"]));
     for (reason, share) in [
         ("non-temporal", "75.0 %"),
         ("fits cache", "15.0 %"),
@@ -51,7 +52,7 @@ fn once_prints_every_reason_with_its_share() {
         let line = text.lines().find(|line| line.trim_start().starts_with(reason));
         assert!(line.is_some_and(|line| line.contains(share)), "{reason}: {text}");
     }
-    let object = json(&stdout(&output(&["--file", &path, "--once", "--json"])));
+    let object = json(&good(&output(&["--file", &path, "--once", "--json"])));
     assert_eq!(object["hinted_total_bytes"], 1000);
     assert_eq!(object["nontemporal_share"], 0.75);
     assert_eq!(object["total_bytes"]["too_small_bytes"], 40);
@@ -61,7 +62,7 @@ fn once_prints_every_reason_with_its_share() {
 fn what_an_earlier_interface_counted_is_shown_under_its_own_name() {
     let earlier = "nontemporal_bytes 60\nchecksummed_bytes 30\nsoftware_tls_bytes 10\n";
     let (_folder, path) = recorded(earlier);
-    let text = stdout(&output(&["--file", &path, "--once"]));
+    let text = good(&output(&["--file", &path, "--once"]));
     for (reason, share) in [("checksummed_bytes", "30.0 %"), ("software_tls_bytes", "10.0 %")] {
         let line = text.lines().find(|line| line.trim_start().starts_with(reason));
         assert!(line.is_some_and(|line| line.contains(share)), "{reason}: {text}");
@@ -72,7 +73,7 @@ fn what_an_earlier_interface_counted_is_shown_under_its_own_name() {
 fn count_ends_it_and_counters_that_rest_have_no_share() {
     let (_folder, path) = recorded(COUNTERS);
     let arguments = ["--file", &path, "--interval", "5ms", "--count", "3"];
-    let text = stdout(&output(&arguments));
+    let text = good(&output(&arguments));
     let lines: Vec<&str> = text.lines().collect();
     // What was before, the head, three lines, and what the three were together.
     assert_eq!(lines.len(), 6, "{text}");
@@ -80,7 +81,7 @@ fn count_ends_it_and_counters_that_rest_have_no_share() {
     assert!(lines[1].trim_start().starts_with("hinted/s"), "{text}");
     assert!(lines[5].ends_with("no bytes were hinted."), "{text}");
 
-    let text = stdout(&output(&[&arguments[..], &["--json"]].concat()));
+    let text = good(&output(&[&arguments[..], &["--json"]].concat()));
     assert_eq!(text.lines().count(), 3, "{text}");
     for line in text.lines() {
         let object = json(line);
@@ -200,7 +201,7 @@ fn promtool_says(text: &str) -> Option<String> {
 #[test]
 fn the_text_for_prometheus_has_every_counter_and_promtool_has_no_word_against_it() {
     let (_folder, path) = recorded(COUNTERS);
-    let text = stdout(&output(&["--file", &path, "--prometheus"]));
+    let text = good(&output(&["--file", &path, "--prometheus"]));
     let mut families = Vec::new();
     let mut sum = 0;
     for line in text.lines() {
@@ -246,11 +247,11 @@ fn a_file_for_the_exporter_is_written_again_and_again_until_a_signal() {
     let out = folder.path().join("ntcopy.prom");
     let name = out.to_str().expect("UTF-8");
     let arguments = ["--file", &path, "--prometheus", "--out", name];
-    assert_eq!(stdout(&output(&arguments)), "");
+    assert_eq!(good(&output(&arguments)), "");
     let written = || fs::read_to_string(&out).expect("it was written");
-    assert_eq!(written(), stdout(&output(&arguments[..3])));
+    assert_eq!(written(), good(&output(&arguments[..3])));
     let more = [&arguments[..], &["--interval", "5ms"]].concat();
-    assert_eq!(stdout(&output(&[&more[..], &["--count", "3"]].concat())), "");
+    assert_eq!(good(&output(&[&more[..], &["--count", "3"]].concat())), "");
     let mut child = stat(&more).stderr(Stdio::piped()).spawn().expect("the program starts");
     replace(&path, &COUNTERS.replace(" 750", " 1050"));
     // It has written it, or the test is ended from without.
@@ -261,6 +262,8 @@ fn a_file_for_the_exporter_is_written_again_and_again_until_a_signal() {
     kill_process(Pid::from_child(&child), Signal::TERM).expect("the child lives");
     assert!(child.wait().expect("the child ends").success());
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2, "nothing else is left");
+    let mode = fs::metadata(&out).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o644, "another user's exporter reads it");
     let nowhere = folder.path().join("none/ntcopy.prom");
     let failed =
         output(&["--file", &path, "--prometheus", "--out", nowhere.to_str().expect("UTF-8")]);
@@ -300,17 +303,13 @@ fn usage_errors_are_two() {
 
 #[test]
 fn in_a_kernel_that_counts_hinted_sends_are_seen() {
-    let program = env!("CARGO_BIN_EXE_ntcopy");
     let script = format!(
-        "{program} unix-nt-bench 1048576 64 1 524288 524288 >&2 && {program} stat --once --json && \
-         {program} stat --json --interval 10ms --count 2 --pid $$ && \
-         {program} stat --prometheus"
+        "{PROGRAM} unix-nt-bench 1048576 64 1 524288 524288 >&2 && {PROGRAM} stat --once --json && \
+         {PROGRAM} stat --json --interval 10ms --count 2 --pid $$ && \
+         {PROGRAM} stat --prometheus"
     );
-    let output = Command::new(program)
-        .args(["kernel", "boot", "--timeout", "60", "--", "sh", "-c", &script])
-        .output()
-        .expect("the program starts");
-    let text = stdout(&output);
+    let boot = ["kernel", "boot", "--timeout", "60", "--", "sh", "-c", &script];
+    let text = good(&ntcopy(&boot));
     let (objects, metrics) = text.split_at(text.find("# HELP").expect("metrics come last"));
     let lines: Vec<Value> = objects.lines().map(json).collect();
     assert_eq!(lines.len(), 3, "{text}");

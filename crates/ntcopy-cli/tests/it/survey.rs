@@ -6,11 +6,12 @@ mod store;
 use std::path::Path;
 use std::process::{Command, Output};
 
-pub use crate::common::json;
+use crate::common::project;
+pub use crate::common::{PROGRAM, json};
 
 /// The program, with a home and a store of its own.
 fn ntcopy(folder: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    let mut command = Command::new(PROGRAM);
     command.args(words).env("HOME", folder).env_remove("XDG_DATA_HOME");
     command.env("NTCOPY_SURVEY_STORE", folder.join("survey.sqlite"));
     command
@@ -27,10 +28,9 @@ fn run(folder: &Path, words: &[&str]) -> String {
     done(&ntcopy(folder, words).output().expect("the program starts"), 0)
 }
 
-/// The records of this machine that the repository holds.
+/// A record that the repository holds.
 fn recorded(name: &str) -> String {
-    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/record");
-    let date = std::fs::read_dir(&records)
+    let date = std::fs::read_dir(project().join("bench/record"))
         .expect("bench/record")
         .filter_map(|entry| Some(entry.ok()?.path().join(name)))
         .find(|path| path.join("record.jsonl").exists());

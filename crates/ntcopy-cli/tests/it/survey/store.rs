@@ -63,27 +63,6 @@ fn what_is_no_record_is_told_of_and_the_rest_is_kept() {
     assert!(said.contains("wrong.jsonl:1"), "{said}");
 }
 
-/// A record may come from anybody: what it says gets at no terminal.
-#[test]
-fn a_foreign_record_has_no_say_over_the_terminal() {
-    let home = tempfile::tempdir().unwrap();
-    let text = fs::read_to_string(format!("{}/record.jsonl", recorded("memset"))).unwrap();
-    let (header, rest) = text.split_once('\n').unwrap();
-    let (machine, rest) = rest.split_once('\n').unwrap();
-    let (mut header, mut machine) = (json(header), json(machine));
-    header["id"] = "x\u{1b}]0;owned\u{7}\u{9b}31m".into();
-    machine["cpu_signature"] = "y\u{1b}[2J\nz".into();
-    let foreign = home.path().join("foreign.jsonl");
-    fs::write(&foreign, format!("{header}\n{machine}\n{rest}")).unwrap();
-    run(home.path(), &["survey", "add", &foreign.display().to_string()]);
-    for words in [["survey", "list"], ["survey", "report"]] {
-        let said = run(home.path(), &words);
-        let is_plain = |c: char| c == '\n' || !c.is_control();
-        assert!(said.contains("[2J") && said.chars().all(is_plain), "{said:?}");
-        assert!(!said.lines().any(|line| line.starts_with('z')), "{said:?}");
-    }
-}
-
 #[test]
 fn a_postgres_url_is_refused_and_its_password_not_shown() {
     let home = tempfile::tempdir().unwrap();
