@@ -76,6 +76,10 @@ impl Sockets {
         self.inet.push(socket);
     }
 
+    pub fn inodes(&self) -> impl Iterator<Item = Inode> {
+        self.unix.keys().chain(self.inet_of.keys()).copied()
+    }
+
     pub fn unix(&self, inode: Inode) -> Option<&Unix> {
         self.unix.get(&inode)
     }

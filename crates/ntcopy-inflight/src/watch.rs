@@ -29,6 +29,10 @@ impl Program {
     fn pids(&self) -> Vec<Pid> {
         self.processes.iter().map(|process| process.pid).collect()
     }
+
+    fn is_there(&self) -> bool {
+        self.processes.iter().any(Process::is_there)
+    }
 }
 
 /// What was seen of a program.
@@ -61,15 +65,39 @@ pub struct Seen {
 pub struct Watch {
     diagnostics: Diagnostics,
     pub programs: Vec<Program>,
+    /// The sockets of each program; None where all of it has ended.
+    own: Vec<Option<HashSet<Inode>>>,
+    own_read: Reading,
+    /// Those that were there when `own` was read.
+    known: HashSet<Inode>,
     readers: Readers,
-    readers_read: Instant,
-    readers_cost: Duration,
+    readers_read: Reading,
+}
+
+/// When something was read, and what that took of a CPU.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    at: Instant,
+    cost: Duration,
+}
+
+impl Reading {
+    fn now<T>(what: impl FnOnce() -> T) -> (T, Reading) {
+        let (read, cost) = costs(what);
+        (read, Reading { at: Instant::now(), cost })
+    }
+
+    fn is_old(self) -> bool {
+        self.at.elapsed() > self.cost * (2 * TIMES_ITS_COST)
+    }
 }
 
 impl Watch {
-    pub fn new(diagnostics: Diagnostics, programs: Vec<Program>) -> Watch {
-        let (readers, readers_cost) = costs(read_readers);
-        Watch { diagnostics, programs, readers, readers_read: Instant::now(), readers_cost }
+    pub fn new(mut diagnostics: Diagnostics, programs: Vec<Program>) -> io::Result<Watch> {
+        let known = diagnostics.sockets()?.inodes().collect();
+        let (own, own_read) = Reading::now(|| programs.iter().map(sockets_of).collect());
+        let (readers, readers_read) = Reading::now(read_readers);
+        Ok(Watch { diagnostics, programs, own, own_read, known, readers, readers_read })
     }
 
     /// Samples for a while, or until every program has ended or `is_over` says so.
@@ -97,19 +125,14 @@ impl Watch {
     }
 
     fn sample(&mut self, all: &mut [Series], at: Duration) -> io::Result<Vec<&'static str>> {
-        let mut own = Vec::new();
-        for (program, series) in self.programs.iter().zip(&mut *all) {
-            own.push(match sockets_of(program) {
-                Some(sockets) => sockets,
-                None => {
-                    series.ended_after.get_or_insert(at);
-                    HashSet::new()
-                }
-            });
-        }
         let sockets = self.diagnostics.sockets()?;
+        self.find_own(&sockets);
         let mut unseen = 0;
-        for ((program, series), own) in self.programs.iter().zip(&mut *all).zip(&own) {
+        for ((program, series), own) in self.programs.iter().zip(&mut *all).zip(&self.own) {
+            let Some(own) = own.as_ref().filter(|_| program.is_there()) else {
+                series.ended_after.get_or_insert(at);
+                continue;
+            };
             if series.ended_after.is_none() {
                 let sum = sum(own, &program.pids(), &sockets, &self.readers);
                 unseen += sum.unseen_readers;
@@ -121,11 +144,20 @@ impl Watch {
             }
         }
         // A reader that came meanwhile is looked for, unless that would take too much time.
-        if unseen > 0 && self.readers_read.elapsed() > self.readers_cost * (2 * TIMES_ITS_COST) {
-            (self.readers, self.readers_cost) = costs(read_readers);
-            self.readers_read = Instant::now();
+        if unseen > 0 && self.readers_read.is_old() {
+            (self.readers, self.readers_read) = Reading::now(read_readers);
         }
         Ok(sockets.missing)
+    }
+
+    /// Reads the programs' descriptors again where sockets came that were not there, or none came
+    /// for long: a socket may be handed over. With thousands of them that takes most of a sample.
+    fn find_own(&mut self, sockets: &Sockets) {
+        if self.own_read.is_old() || sockets.inodes().any(|inode| !self.known.contains(&inode)) {
+            let programs = &self.programs;
+            (self.own, self.own_read) = Reading::now(|| programs.iter().map(sockets_of).collect());
+            self.known = sockets.inodes().collect();
+        }
     }
 }
 

@@ -69,7 +69,7 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
     let (records, _) = sources::counted(sources::read(places)?, &target.machine);
     let stop = Stop::on_signals().context("cannot take over Ctrl-C")?;
     let Found { diagnostics, programs, notes } = found;
-    let mut watch = Watch::new(diagnostics, programs);
+    let mut watch = Watch::new(diagnostics, programs).context("the kernel's socket diagnostics")?;
     let lasting = Duration::from_secs(options.seconds.into());
     let is_over = || stop.signal().is_some();
     loop {
