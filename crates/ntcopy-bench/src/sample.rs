@@ -25,7 +25,7 @@ use crate::run::{Failure, unix_now_ns};
 use crate::tcp;
 
 pub(crate) use driver::{At, Halt, Recording};
-pub use driver::{Experiment, Options};
+pub use driver::{Context, Experiment, Options};
 pub use progress::Progress;
 pub use write::{WriteError, Writer};
 
@@ -45,7 +45,7 @@ pub enum MeasureError {
     Write(#[from] WriteError),
     /// The measurement could not begin.
     #[error(transparent)]
-    Start(Failure),
+    Start(#[from] Failure),
 }
 
 /// A network namespace of the measurement's own may have another congestion control than its

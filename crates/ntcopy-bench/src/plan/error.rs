@@ -54,11 +54,6 @@ impl PlanError {
         )
         .into()
     }
-
-    /// `takes` are the CPUs that the option takes.
-    pub(crate) fn cpu_count(takes: &str, got: usize) -> PlanError {
-        format!("--cpus takes {takes}; got {got}").into()
-    }
 }
 
 /// More would only measure the file-descriptor table.
@@ -76,26 +71,42 @@ pub(crate) fn check_sizes(sockets: &[u32], objects: &[u64]) -> Result<(), PlanEr
     Ok(())
 }
 
-/// The CPUs asked for, or the first two that the process may use.
+/// The CPUs of sender and reader: those asked for, or the first two that the process may use.
 pub(crate) fn pin(asked: &[u32], cpus: &Cpus) -> Result<CpuPair, PlanError> {
-    check_cpus(asked, &cpus.allowed)?;
-    let asked =
-        if asked.is_empty() { cpus.allowed.get(..2).unwrap_or(&cpus.allowed) } else { asked };
-    match *asked {
-        [both] => Ok(CpuPair { sender: both, reader: both }),
-        [sender, reader] => Ok(CpuPair { sender, reader }),
-        _ => {
-            let takes = "one CPU for both processes, or the sender's and the reader's";
-            Err(PlanError::cpu_count(takes, asked.len()))
-        }
-    }
+    let takes = "one CPU for both processes, or the sender's and the reader's";
+    let [sender, reader] = two_places(asked, cpus, takes)?;
+    Ok(CpuPair { sender, reader })
 }
 
-/// Whether this process may run on all of these.
-pub(crate) fn check_cpus(asked: &[u32], allowed: &[u32]) -> Result<(), PlanError> {
-    let Some(cpu) = asked.iter().find(|cpu| !allowed.contains(cpu)) else { return Ok(()) };
-    let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
-    Err(format!("--cpus {cpu}: this process may run on CPU {}", allowed.join(", ")).into())
+/// The CPUs of two processes: those asked for, or the first two that this one may use.
+pub(crate) fn two_places(asked: &[u32], cpus: &Cpus, takes: &str) -> Result<[u32; 2], PlanError> {
+    let first = cpus.allowed.get(..2).unwrap_or(&cpus.allowed);
+    let asked = if asked.is_empty() { first } else { asked };
+    places(asked, cpus, takes)?.ok_or_else(|| "this process may run on no CPU".to_owned().into())
+}
+
+/// The CPUs of so many processes: one for all, or one each; none if none are asked for. `takes` says
+/// which the option takes.
+pub(crate) fn places<const N: usize>(
+    asked: &[u32],
+    cpus: &Cpus,
+    takes: &str,
+) -> Result<Option<[u32; N]>, PlanError> {
+    let Cpus { allowed, .. } = cpus;
+    if let Some(cpu) = asked.iter().find(|cpu| !allowed.contains(cpu)) {
+        let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+        let allowed = allowed.join(", ");
+        return Err(format!("--cpus {cpu}: this process may run on CPU {allowed}").into());
+    }
+    match asked {
+        [] => Ok(None),
+        [all] => Ok(Some([*all; N])),
+        _ => {
+            let got = asked.len();
+            let wrong = |_| format!("--cpus takes {takes}; got {got}").into();
+            asked.try_into().map(Some).map_err(wrong)
+        }
+    }
 }
 
 /// The number of interleaved groups, if that is enough for an interval.

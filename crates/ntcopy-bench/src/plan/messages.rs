@@ -1,13 +1,16 @@
 //! What plans of messages between a client and a server have in common: experiments `net` and
 //! `pingpong`.
 
+use ntcopy_record::Params;
 use ntcopy_record::units::Bytes;
 
-use super::error::check_cpus;
-use super::{Cpus, PlanError, or};
-use crate::experiment::{Family, LARGEST_DATAGRAM_BYTES};
+use super::{PlanError, or};
+use crate::experiment::{Family, LARGEST_DATAGRAM_BYTES, NetMode};
 
 pub(crate) const TWO_CPUS: &str = "one CPU for both, or those of client and server";
+
+/// What the processes of one mode take beside their messages.
+const MODE_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Between {
@@ -20,22 +23,40 @@ pub enum Between {
     },
 }
 
-impl Between {
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Between::Loopback => "loopback",
-            Between::Veth { .. } => "veth",
-        }
-    }
+/// Client and server: how they send, where they run, and what is between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sides {
+    /// The modes, the baseline first.
+    pub modes: Vec<NetMode>,
+    pub between: Between,
+    /// The families of the cells.
+    pub families: Vec<Family>,
+    /// Connections of the cell that has the most.
+    pub connections: u32,
+    /// The CPUs of the client, which is this program, and of the server; none: wherever the system
+    /// likes.
+    pub places: Option<[u32; 2]>,
+    /// Interleaved groups in each cell.
+    pub pairs: u32,
 }
 
-/// Where the two processes are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TwoPlaces {
-    /// The client's CPU: this program's.
-    pub client: u32,
-    pub server: u32,
+impl Sides {
+    pub(crate) fn samples(&self, cells: usize) -> u64 {
+        cells as u64 * u64::from(self.pairs) * self.modes.len() as u64
+    }
+
+    /// Memory in bytes of all modes, where the messages of one take so much.
+    pub(crate) fn memory_bytes(&self, messages: u64) -> u64 {
+        self.modes.len() as u64 * (MODE_BYTES + messages)
+    }
+
+    /// Puts the CPUs among a cell's parameters.
+    pub(crate) fn put_places(&self, params: &mut Params) {
+        if let Some([client, server]) = self.places {
+            params.insert("client_cpu".to_owned(), client.into());
+            params.insert("server_cpu".to_owned(), server.into());
+        }
+    }
 }
 
 /// The families that were asked for, or the defaults.
@@ -59,15 +80,4 @@ pub(crate) fn fits_datagram(family: Family, bytes: u64) -> Result<(), PlanError>
         return Err(PlanError::family(family, &what));
     }
     Ok(())
-}
-
-/// Where client and server run.
-pub(crate) fn two_places(asked: &[u32], cpus: &Cpus) -> Result<Option<TwoPlaces>, PlanError> {
-    check_cpus(asked, &cpus.allowed)?;
-    match *asked {
-        [] => Ok(None),
-        [both] => Ok(Some(TwoPlaces { client: both, server: both })),
-        [client, server] => Ok(Some(TwoPlaces { client, server })),
-        _ => Err(PlanError::cpu_count(TWO_CPUS, asked.len())),
-    }
 }

@@ -2,14 +2,14 @@
 
 mod cell;
 
-use ntcopy_record::{ExperimentKind, Machine};
+use ntcopy_record::ExperimentKind;
 
-use super::driver::{Experiment, Halt, Options, Recording, index};
-use super::{MeasureError, Outcome, Progress};
+use super::driver::{Context, Experiment, Halt, Recording, index};
+use super::{MeasureError, Outcome};
 use crate::experiment::bulk::{Task, Way};
 use crate::plan::bulk::BulkPlan;
+use crate::run::Failure;
 use crate::run::bulk::{Setup, Worker, page_way_unavailable};
-use crate::run::{Failure, Stop};
 
 /// The processes that do the work.
 struct Workers {
@@ -36,17 +36,11 @@ impl Experiment for BulkPlan {
         left_out.first().map(caveat).into_iter().collect()
     }
 
-    fn measure(
-        &self,
-        machine: Machine,
-        options: &Options,
-        stop: &Stop,
-        progress: &mut Progress,
-    ) -> Result<Outcome, MeasureError> {
-        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+    fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
+        let mut recording = Recording::begin(self, context)?;
         recording.expect(self.samples());
         recording.at("filling the memory", 0);
-        let mut workers = start(self, options, stop).map_err(MeasureError::Start)?;
+        let mut workers = start(self, &recording)?;
         let missing = |way: &Way| Some((*way, missing(*way, self, &workers)?));
         let missing: Vec<(Way, String)> = self.ways.iter().filter_map(missing).collect();
         for (way, why) in &missing {
@@ -56,25 +50,25 @@ impl Experiment for BulkPlan {
         let ways = self.ways.iter().copied().filter(here).collect();
         let plan = BulkPlan { ways, ..self.clone() };
         let mut done = 0;
-        let halted = recording.cells(0..plan.cells.len(), |recording, number| {
+        recording.cells(0..plan.cells.len(), |recording, number| {
             if plan.cells[number].left_out.is_some() {
                 return leave_out(&plan, number, recording);
             }
             let before = done;
             done += u64::from(plan.pairs) * plan.ways.len() as u64;
-            let spoil = options.spoil;
-            cell::measure(&plan, index(number), spoil, &mut workers, before, recording)
+            cell::measure(&plan, index(number), &mut workers, before, recording)
         })?;
-        recording.end(stop.signal().filter(|_| halted))
+        recording.end()
     }
 }
 
-fn start(plan: &BulkPlan, options: &Options, stop: &Stop) -> Result<Workers, Failure> {
+fn start(plan: &BulkPlan, recording: &Recording<'_>) -> Result<Workers, Failure> {
+    let options = recording.options;
     let setup = |tuned_threshold_bytes| Setup {
         args: options.worker_args.clone(),
         patience: options.patience,
         tuned_threshold_bytes,
-        stop: stop.clone(),
+        stop: recording.stop.clone(),
     };
     let plain = Worker::start(&setup(None), plan)?;
     let tuned = match (plan.ways.contains(&Way::LibcTuned), plan.tuned_threshold_bytes) {

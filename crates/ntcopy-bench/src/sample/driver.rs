@@ -50,13 +50,15 @@ pub trait Experiment {
     ///
     /// What goes wrong in a cell becomes an error row and the rest is measured. A signal ends the
     /// measurement early; what was measured stays. Processes that were started end in either case.
-    fn measure(
-        &self,
-        machine: Machine,
-        options: &Options,
-        stop: &Stop,
-        progress: &mut Progress,
-    ) -> Result<Outcome, MeasureError>;
+    fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError>;
+}
+
+/// Where a plan is measured, and how.
+pub struct Context<'a> {
+    pub machine: Machine,
+    pub options: &'a Options,
+    pub stop: &'a Stop,
+    pub progress: &'a mut Progress,
 }
 
 /// Why a measurement cannot go on at all.
@@ -122,8 +124,10 @@ impl At {
 /// The modes of one cell while it is measured: a lane each.
 pub trait Lanes {
     /// Tells the lanes apart.
-    type Mode: Copy + PartialEq;
-    type Trouble;
+    type Mode: Copy + PartialEq + Display;
+
+    /// The modes that are still measured in this cell.
+    fn alive(&mut self) -> &mut Vec<Self::Mode>;
 
     /// Before a group of a cell, both by number, whose samples come in this order.
     fn begin_group(
@@ -135,24 +139,28 @@ pub trait Lanes {
         Ok(())
     }
 
-    /// Whether the mode is still measured in this cell.
-    fn is_alive(&self, mode: Self::Mode) -> bool;
-
     /// The figure by which a cell is resolved, more being better; none of a sample without one.
     fn figure(&self, sample: &Sample) -> Option<f64>;
 
     /// Warms up, clocks, and checks bytes.
-    fn sample(&mut self, mode: Self::Mode, at: At) -> Result<Sample, Self::Trouble>;
+    fn sample(&mut self, mode: Self::Mode, at: At) -> Result<Sample, Failure>;
 
-    /// What becomes of the mode, and of the measurement, after a failure: each experiment's own
-    /// policy, with its reason.
+    /// What becomes of the mode, and of the measurement, after a failure. By default it has an error
+    /// row, and is not tried again in this cell; where something fails by chance, or in every mode
+    /// alike, the experiment has a policy of its own.
     fn failed(
         &mut self,
         mode: Self::Mode,
         at: At,
-        trouble: Self::Trouble,
+        failure: Failure,
         recording: &mut Recording<'_>,
-    ) -> Result<(), Halt>;
+    ) -> Result<(), Halt> {
+        if matches!(failure, Failure::Stopped(_)) {
+            return Err(Halt::Stopped);
+        }
+        self.alive().retain(|other| *other != mode);
+        Ok(recording.error(at.cell, mode, &failure)?)
+    }
 }
 
 pub struct Recording<'a> {
@@ -160,7 +168,13 @@ pub struct Recording<'a> {
     writer: Writer,
     baseline: String,
     budget: Option<Budget>,
-    stop: &'a Stop,
+    /// Cells whose line is written.
+    cells: u32,
+    /// Rows about a cell whose own line is not written yet.
+    held: Vec<Line>,
+    is_halted: bool,
+    pub options: &'a Options,
+    pub stop: &'a Stop,
     progress: &'a mut Progress,
 }
 
@@ -182,11 +196,9 @@ impl<'a> Recording<'a> {
     /// Makes the record, with its first two lines.
     pub fn begin(
         plan: &impl Experiment,
-        machine: Machine,
-        options: &Options,
-        stop: &'a Stop,
-        progress: &'a mut Progress,
+        context: Context<'a>,
     ) -> Result<Recording<'a>, MeasureError> {
+        let Context { machine, options, stop, progress } = context;
         let started_unix_ns = unix_now_ns();
         let header = Header {
             format: FORMAT,
@@ -208,11 +220,19 @@ impl<'a> Recording<'a> {
         writer.line(&Line::Machine(Box::new(machine)))?;
         let until = |budget| Budget { until: Instant::now() + budget, cells: 1 };
         let budget = options.budget.map(until);
-        Ok(Recording { place, writer, baseline, budget, stop, progress })
-    }
-
-    pub fn stop(&self) -> &'a Stop {
-        self.stop
+        let (cells, held, is_halted) = (0, Vec::new(), false);
+        Ok(Recording {
+            place,
+            writer,
+            baseline,
+            budget,
+            cells,
+            held,
+            is_halted,
+            options,
+            stop,
+            progress,
+        })
     }
 
     /// Says how many samples are to come.
@@ -226,7 +246,18 @@ impl<'a> Recording<'a> {
     }
 
     pub fn cell(&mut self, cell: u32, params: Params) -> Result<(), WriteError> {
-        self.writer.line(&Line::Cell(Cell { cell, params }))
+        self.writer.line(&Line::Cell(Cell { cell, params }))?;
+        self.cells = cell + 1;
+        self.held.drain(..).try_for_each(|line| self.writer.line(&line))
+    }
+
+    /// Writes a row, or holds it until the line of the cell that it is about is written.
+    fn row(&mut self, cell: Option<u32>, line: Line) -> Result<(), WriteError> {
+        if cell.is_some_and(|cell| cell >= self.cells) {
+            self.held.push(line);
+            return Ok(());
+        }
+        self.writer.line(&line)
     }
 
     /// Writes that a mode is not to be had, in one cell or anywhere.
@@ -237,7 +268,7 @@ impl<'a> Recording<'a> {
         cell: Option<u32>,
     ) -> Result<(), WriteError> {
         let (mode, why) = (mode.to_string(), why.into());
-        self.writer.line(&Line::Unavailable(Unavailable { mode, why, cell }))
+        self.row(cell, Line::Unavailable(Unavailable { mode, why, cell }))
     }
 
     /// The same of several modes, in no cell.
@@ -254,25 +285,9 @@ impl<'a> Recording<'a> {
         mode: impl Display,
         failure: &Failure,
     ) -> Result<(), WriteError> {
-        self.error_row(error_row(cell, mode, failure))
-    }
-
-    /// Writes an error row, unless a signal ended the run, and leaves the mode out from there on.
-    pub fn give_up<M: Copy + PartialEq + Display>(
-        &mut self,
-        alive: &mut Vec<M>,
-        (cell, mode): (u32, M),
-        failure: &Failure,
-    ) -> Result<(), Halt> {
-        if matches!(failure, Failure::Stopped(_)) {
-            return Err(Halt::Stopped);
-        }
-        alive.retain(|other| *other != mode);
-        Ok(self.error(cell, mode, failure)?)
-    }
-
-    pub fn error_row(&mut self, error: RunError) -> Result<(), WriteError> {
-        self.writer.line(&Line::Error(error))
+        let (what, wrong_byte) = (failure.to_string(), failure.is_wrong_byte());
+        let error = RunError { cell, mode: mode.to_string(), what, wrong_byte };
+        self.row(Some(cell), Line::Error(error))
     }
 
     pub fn sample(&mut self, sample: Sample) -> Result<(), WriteError> {
@@ -308,7 +323,7 @@ impl<'a> Recording<'a> {
             for (position, mode) in (0..).zip(order) {
                 let done = u64::from(pair.min(pairs)) * width + u64::from(position);
                 self.progress.at(what, before + done);
-                if !lanes.is_alive(mode) {
+                if !lanes.alive().contains(&mode) {
                     continue;
                 }
                 let at = At { cell, pair, position };
@@ -319,31 +334,33 @@ impl<'a> Recording<'a> {
                         }
                         self.sample(sample)?;
                     }
-                    Err(trouble) => lanes.failed(mode, at, trouble, self)?,
+                    Err(failure) => lanes.failed(mode, at, failure, self)?,
                 }
             }
         }
         Ok(())
     }
 
-    /// Measures cells, by number, until one says that nothing more can be; gives whether a signal
-    /// was the reason.
+    /// Measures cells, by number, until one says that nothing more can be.
     pub fn cells(
         &mut self,
         cells: impl ExactSizeIterator<Item = usize>,
         mut measure: impl FnMut(&mut Recording<'a>, usize) -> Result<(), Halt>,
-    ) -> Result<bool, MeasureError> {
+    ) -> Result<(), MeasureError> {
         let count = cells.len();
         for (done, number) in cells.enumerate() {
             self.share_among(count - done);
             match measure(self, number) {
                 Ok(()) => {}
-                Err(Halt::Stopped) => return Ok(true),
+                Err(Halt::Stopped) => {
+                    self.is_halted = true;
+                    break;
+                }
                 Err(Halt::Write(error)) => return Err(error.into()),
                 Err(Halt::Start(failure)) => return Err(MeasureError::Start(failure)),
             }
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Says how many cells, the next one among them, share what is left of the budget; where a
@@ -355,22 +372,14 @@ impl<'a> Recording<'a> {
     }
 
     /// Writes the last line, unless a signal cut the measurement short.
-    pub fn end(mut self, stopped: Option<i32>) -> Result<Outcome, MeasureError> {
+    pub fn end(mut self) -> Result<Outcome, MeasureError> {
         self.progress.end();
+        let stopped = self.stop.signal().filter(|_| self.is_halted);
         if stopped.is_none() {
             let end = End { samples: self.writer.samples(), ended_unix_ns: unix_now_ns() };
             self.writer.line(&Line::End(end))?;
         }
         Ok(Outcome { place: self.place, stopped })
-    }
-}
-
-pub fn error_row(cell: u32, mode: impl Display, failure: &Failure) -> RunError {
-    RunError {
-        cell,
-        mode: mode.to_string(),
-        what: failure.to_string(),
-        wrong_byte: failure.is_wrong_byte(),
     }
 }
 

@@ -19,7 +19,10 @@ struct Mock<'a> {
 
 impl Lanes for Mock<'_> {
     type Mode = char;
-    type Trouble = Failure;
+
+    fn alive(&mut self) -> &mut Vec<char> {
+        &mut self.alive
+    }
 
     fn begin_group(
         &mut self,
@@ -35,10 +38,6 @@ impl Lanes for Mock<'_> {
         Some(sample.bytes as f64)
     }
 
-    fn is_alive(&self, mode: char) -> bool {
-        self.alive.contains(&mode)
-    }
-
     fn sample(&mut self, mode: char, at: At) -> Result<Sample, Failure> {
         if self.signal_at == Some(self.asked.matches(|c: char| c.is_uppercase()).count()) {
             self.stop.ask(2);
@@ -47,16 +46,6 @@ impl Lanes for Mock<'_> {
         self.stop.check()?;
         let bytes = (self.act)(mode, at.pair)?;
         Ok(at.sample(mode, bytes, 1000))
-    }
-
-    fn failed(
-        &mut self,
-        mode: char,
-        at: At,
-        failure: Failure,
-        recording: &mut Recording<'_>,
-    ) -> Result<(), Halt> {
-        recording.give_up(&mut self.alive, (at.cell, mode), &failure)
     }
 }
 
@@ -78,23 +67,22 @@ impl MockPlan {
         let machine = ntcopy_record::testing::record(&["a"], &[]).machine;
         let options = Options { out: Some(place.to_owned()), budget, ..no_options() };
         let (stop, mut progress, mut asked) = (Stop::default(), Progress::none(), String::new());
-        let measured = Recording::begin(self, machine, &options, &stop, &mut progress).and_then(
-            |mut recording| {
-                let halted = recording.cells(0..2, |recording, number| {
-                    let cell = index(number);
-                    recording.cell(cell, Params::new())?;
-                    let (act, alive, signal_at) =
-                        (self.act, "abc".chars().collect(), self.signal_at);
-                    let mut mock =
-                        Mock { act, alive, asked: String::new(), stop: &stop, signal_at };
-                    let modes = ['a', 'b', 'c'];
-                    let done = recording.groups(&mut mock, &modes, (cell, PAIRS), ("a cell", 0));
-                    asked += &mock.asked;
-                    done
-                })?;
-                recording.end(stop.signal().filter(|_| halted))
-            },
-        );
+        let context = Context { machine, options: &options, stop: &stop, progress: &mut progress };
+        let measured = Recording::begin(self, context).and_then(|mut recording| {
+            recording.cells(0..2, |recording, number| {
+                let cell = index(number);
+                // A row about a cell waits for the cell's own line.
+                recording.unavailable('d', "it is not here", Some(cell))?;
+                recording.cell(cell, Params::new())?;
+                let (act, alive, signal_at) = (self.act, "abc".chars().collect(), self.signal_at);
+                let mut mock = Mock { act, alive, asked: String::new(), stop: &stop, signal_at };
+                let modes = ['a', 'b', 'c'];
+                let done = recording.groups(&mut mock, &modes, (cell, PAIRS), ("a cell", 0));
+                asked += &mock.asked;
+                done
+            })?;
+            recording.end()
+        });
         (asked, measured)
     }
 }
@@ -120,14 +108,9 @@ impl Experiment for MockPlan {
         "a".to_owned()
     }
 
-    fn measure(
-        &self,
-        _: Machine,
-        options: &Options,
-        _: &Stop,
-        _: &mut Progress,
-    ) -> Result<Outcome, MeasureError> {
-        self.measured(options.out.as_deref().unwrap_or(Path::new("")), options.budget).1
+    fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
+        let Options { out, budget, .. } = context.options;
+        self.measured(out.as_deref().unwrap_or(Path::new("")), *budget).1
     }
 }
 
@@ -146,6 +129,8 @@ fn the_groups_of_every_cell_are_interleaved_and_each_sample_is_written() {
     assert_eq!((asked, outcome.stopped), (GROUPS.repeat(2), None));
     assert!(record.complete && record.errors.is_empty());
     assert_eq!((record.cells.len(), record.samples.len()), (2, 30));
+    let missing = record.unavailable.iter().map(|missing| (&missing.mode[..], missing.cell));
+    assert_eq!(missing.collect::<Vec<_>>(), [("d", Some(0)), ("d", Some(1))]);
     let places: Vec<(u32, u32, u32, &str)> = record.samples[3..6]
         .iter()
         .map(|sample| (sample.cell, sample.pair, sample.position, sample.mode.as_str()))
@@ -184,8 +169,13 @@ fn what_all_cells_need_and_is_not_to_be_had_ends_the_measurement() {
     let machine = ntcopy_record::testing::record(&["a"], &[]).machine;
     let (stop, mut progress) = (Stop::default(), Progress::none());
     let options = Options { out: Some(place.path().to_owned()), ..no_options() };
-    let mut recording =
-        Recording::begin(&plan, machine.clone(), &options, &stop, &mut progress).unwrap();
+    let context = Context {
+        machine: machine.clone(),
+        options: &options,
+        stop: &stop,
+        progress: &mut progress,
+    };
+    let mut recording = Recording::begin(&plan, context).unwrap();
     let mut cells = 0;
     let ended = recording.cells(0..3, |_, _| {
         cells += 1;
@@ -196,7 +186,8 @@ fn what_all_cells_need_and_is_not_to_be_had_ends_the_measurement() {
     // The record that began is there, and no other one takes its place.
     assert!(place.path().join(FILE_NAME).exists());
     let mut progress = Progress::none();
-    let again = Recording::begin(&plan, machine, &options, &stop, &mut progress).err();
+    let context = Context { machine, options: &options, stop: &stop, progress: &mut progress };
+    let again = Recording::begin(&plan, context).err();
     assert!(matches!(again, Some(MeasureError::Write(WriteError::Exists(_)))));
 }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use ntcopy_record::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{ExperimentKind, Machine, RunError, Sample};
+use ntcopy_record::{ExperimentKind, Sample};
 
-use super::driver::{At, Experiment, Halt, Lanes, Options, Recording, available, error_row, index};
-use super::{MeasureError, Outcome, Progress};
+use super::driver::{At, Context, Experiment, Halt, Lanes, Recording, available, index};
+use super::{MeasureError, Outcome};
 use crate::experiment::Mode;
 use crate::plan::{CellPlan, Form, Plan};
 use crate::run::{self, Buffer, Clocked, Failure, Fault, Rig, RigOptions, Stop};
@@ -26,34 +26,28 @@ impl Experiment for Plan {
         self.modes.iter().filter_map(|mode| mode.caveat()).map(str::to_owned).collect()
     }
 
-    fn measure(
-        &self,
-        machine: Machine,
-        options: &Options,
-        stop: &Stop,
-        progress: &mut Progress,
-    ) -> Result<Outcome, MeasureError> {
-        run::preflight(self).map_err(MeasureError::Start)?;
-        let (modes, missing) =
-            available(&self.modes, run::unavailable).map_err(MeasureError::Start)?;
-        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+    fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
+        run::preflight(self)?;
+        let (modes, missing) = available(&self.modes, run::unavailable)?;
+        let mut recording = Recording::begin(self, context)?;
         recording.missing(missing)?;
         let plan = Plan { modes, ..self.clone() };
         recording.expect(plan.samples());
+        let options = recording.options;
         let rig_options = RigOptions {
             reader_args: options.worker_args.clone(),
             patience: options.patience,
             fault: options.spoil.then_some(Fault::WrongByte),
         };
         let mut memory = None;
-        let halted = recording.cells(0..plan.cells.len(), |recording, number| {
+        recording.cells(0..plan.cells.len(), |recording, number| {
             let family = plan.cells[number].family;
             match run::family_unavailable(family).map_err(Halt::Start)? {
                 Some(why) => unavailable(&plan, number, &why, recording),
                 None => measure_cell(&plan, index(number), &rig_options, &mut memory, recording),
             }
         })?;
-        recording.end(stop.signal().filter(|_| halted))
+        recording.end()
     }
 }
 
@@ -102,13 +96,12 @@ fn measure_cell(
         cell: &plan.cells[number as usize],
         number,
         options,
-        stop: recording.stop(),
+        stop: recording.stop,
         rig: None,
         memory,
         alive: plan.modes.clone(),
         strikes: BTreeMap::new(),
         counts: BTreeMap::new(),
-        errors: Vec::new(),
     };
     let all = lanes.all(recording);
     if let Some(rig) = lanes.rig.take() {
@@ -133,8 +126,6 @@ struct ModeLanes<'a> {
     strikes: BTreeMap<Mode, u32>,
     /// How many rounds, walks or sends a sample of each mode makes.
     counts: BTreeMap<Mode, u64>,
-    /// Error rows that are not written yet.
-    errors: Vec<RunError>,
 }
 
 impl ModeLanes<'_> {
@@ -146,20 +137,17 @@ impl ModeLanes<'_> {
         recording.at(&format!("{what}: checking every byte"), before);
         let sockets = plan.verified_sockets;
         for mode in self.alive.clone() {
-            let checked = self.attempt(mode, |rig| rig.verify(mode, sockets))?;
+            let checked = self.attempt(mode, recording, |rig| rig.verify(mode, sockets))?;
             self.keep_if(mode, checked.is_some());
         }
         recording.at(&format!("{what}: warming up"), before);
-        self.counts = self.find_counts()?;
+        self.counts = self.find_counts(recording)?;
         let iterations = self.counts.values().next().copied();
         let params = match &self.rig {
             Some(rig) => rig.params(iterations),
             None => self.cell.params(iterations),
         };
         recording.cell(self.number, params)?;
-        for error in self.errors.drain(..) {
-            recording.error_row(error)?;
-        }
         recording.groups(self, &plan.modes, (self.number, plan.pairs), (&what, before))
     }
 
@@ -196,25 +184,25 @@ impl ModeLanes<'_> {
     }
 
     /// How many rounds, walks or sends a sample of each mode makes.
-    fn find_counts(&mut self) -> Result<BTreeMap<Mode, u64>, Halt> {
+    fn find_counts(&mut self, recording: &mut Recording<'_>) -> Result<BTreeMap<Mode, u64>, Halt> {
         match self.cell.form {
-            Form::Rounds { .. } | Form::TwoSenders { .. } => self.own_counts(),
-            Form::Victim { .. } => self.common_count(1, u64::MAX),
+            Form::Rounds { .. } | Form::TwoSenders { .. } => self.own_counts(recording),
+            Form::Victim { .. } => self.common_count(1, u64::MAX, recording),
             Form::FreeRunning { iterations: Some(iterations), .. } => {
                 Ok(self.alive.iter().map(|mode| (*mode, iterations)).collect())
             }
             Form::FreeRunning { iterations: None, most_iterations } => {
-                self.common_count(LEAST_SENDS.min(most_iterations), most_iterations)
+                self.common_count(LEAST_SENDS.min(most_iterations), most_iterations, recording)
             }
         }
     }
 
     /// Each mode's own number, so that all its samples last as long.
-    fn own_counts(&mut self) -> Result<BTreeMap<Mode, u64>, Halt> {
+    fn own_counts(&mut self, recording: &mut Recording<'_>) -> Result<BTreeMap<Mode, u64>, Halt> {
         let mut counts = BTreeMap::new();
         let target = self.plan.round_sample;
         for mode in self.alive.clone() {
-            let count = self.attempt(mode, |rig| calibrate(rig, mode, 1, target))?;
+            let count = self.attempt(mode, recording, |rig| calibrate(rig, mode, 1, target))?;
             self.keep_if(mode, count.is_some());
             counts.extend(count.map(|count| (mode, count)));
         }
@@ -222,10 +210,15 @@ impl ModeLanes<'_> {
     }
 
     /// One number for every mode, by the first mode's time: the traffic is the same.
-    fn common_count(&mut self, first: u64, most: u64) -> Result<BTreeMap<Mode, u64>, Halt> {
+    fn common_count(
+        &mut self,
+        first: u64,
+        most: u64,
+        recording: &mut Recording<'_>,
+    ) -> Result<BTreeMap<Mode, u64>, Halt> {
         let target = self.plan.sample_time(self.cell).unwrap_or_default();
         for mode in self.alive.clone() {
-            let count = self.attempt(mode, |rig| calibrate(rig, mode, first, target))?;
+            let count = self.attempt(mode, recording, |rig| calibrate(rig, mode, first, target))?;
             if let Some(count) = count {
                 return Ok(self.alive.iter().map(|mode| (*mode, count.min(most))).collect());
             }
@@ -254,47 +247,32 @@ impl ModeLanes<'_> {
         Ok(value)
     }
 
-    /// The same before the cell's line is written: a failure's error row waits for it.
+    /// The same before the cell's samples; nothing where it failed.
     fn attempt<T>(
         &mut self,
         mode: Mode,
+        recording: &mut Recording<'_>,
         act: impl FnOnce(&mut Rig) -> Result<T, Failure>,
     ) -> Result<Option<T>, Halt> {
         match self.with_rig(act) {
             Ok(value) => Ok(Some(value)),
             Err(failure) => {
-                let error = self.strike(mode, &failure)?;
-                self.errors.push(error);
+                self.failed(mode, At::default(), failure, recording)?;
                 Ok(None)
             }
         }
-    }
-
-    /// Counts a failure against a mode; gives its error row. A socket may fail by chance, so a
-    /// mode has [`STRIKES`]; a wrong byte is no chance.
-    fn strike(&mut self, mode: Mode, failure: &Failure) -> Result<RunError, Halt> {
-        // A signal may show as a failed call before its flag is looked at.
-        if matches!(failure, Failure::Stopped(_)) || self.stop.signal().is_some() {
-            return Err(Halt::Stopped);
-        }
-        let strikes = self.strikes.entry(mode).or_default();
-        *strikes += 1;
-        let is_out = failure.is_wrong_byte() || *strikes >= STRIKES;
-        self.keep_if(mode, !is_out);
-        Ok(error_row(self.number, mode, failure))
     }
 }
 
 impl Lanes for ModeLanes<'_> {
     type Mode = Mode;
-    type Trouble = Failure;
+
+    fn alive(&mut self) -> &mut Vec<Mode> {
+        &mut self.alive
+    }
 
     fn figure(&self, sample: &Sample) -> Option<f64> {
         rate(&self.plan.experiment, sample, THROUGHPUT)
-    }
-
-    fn is_alive(&self, mode: Mode) -> bool {
-        self.alive.contains(&mode)
     }
 
     /// Takes one sample, its warm-up before and its spot check after it.
@@ -311,6 +289,7 @@ impl Lanes for ModeLanes<'_> {
         Ok(Sample { phases_ns, counters, series, ..at.sample(mode, bytes, elapsed_ns) })
     }
 
+    /// A socket may fail by chance, so a mode has [`STRIKES`]; a wrong byte is no chance.
     fn failed(
         &mut self,
         mode: Mode,
@@ -318,7 +297,13 @@ impl Lanes for ModeLanes<'_> {
         failure: Failure,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
-        Ok(recording.error_row(self.strike(mode, &failure)?)?)
+        // A signal may show as a failed call before its flag is looked at.
+        self.stop.check()?;
+        let strikes = self.strikes.entry(mode).or_default();
+        *strikes += 1;
+        let is_out = failure.is_wrong_byte() || *strikes >= STRIKES;
+        self.keep_if(mode, !is_out);
+        Ok(recording.error(self.number, mode, &failure)?)
     }
 }
 

@@ -2,38 +2,58 @@
 
 use ntcopy_record::Sample;
 
-use crate::experiment::NetMode;
-use crate::run::net::{Lane, Setup};
-use crate::run::{Failure, Stop};
-use crate::sample::driver::{At, Halt, Lanes, Recording};
+use crate::plan::messages::Sides;
+use crate::run::net::{self, Events, Lane, Network, Setup};
+use crate::run::{Failure, stay_on};
+use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording, available, index};
+use crate::sample::{MeasureError, Outcome, in_this_namespace};
 
 /// A mode's server and its connections.
 pub struct Connected<'a, C> {
     /// The mode's server.
     pub lane: Lane<'a>,
     /// Gone after a failure.
-    pub client: Option<C>,
+    client: Option<C>,
 }
 
-impl<'a, C> Connected<'a, C> {
-    pub fn new(lane: Lane<'a>) -> Connected<'a, C> {
-        Connected { lane, client: None }
-    }
-
+impl<C> Connected<'_, C> {
     fn end(&mut self) {
         self.client = None;
         self.lane.reset();
     }
 }
 
-/// A server for each mode that is here, with the devices that were made for it.
-pub fn servers<'a, C>(
-    setup: &'a Setup<'a>,
-    planned: &[NetMode],
-    here: &[NetMode],
-) -> Result<Vec<Connected<'a, C>>, Failure> {
-    let numbered = (0..).zip(planned).filter(|(_, mode)| here.contains(mode));
-    numbered.map(|(number, mode)| Ok(Connected::new(Lane::new(setup, *mode, number)?))).collect()
+/// Starts a server for each mode that is here, and measures so many cells. With devices, this thread
+/// is in another network namespace afterwards.
+pub fn measure<C>(
+    plan: &impl Experiment,
+    (sides, cells): (&Sides, usize),
+    context: Context<'_>,
+    mut cell: impl FnMut(usize, &mut [Connected<'_, C>], &mut Recording<'_>) -> Result<(), Halt>,
+) -> Result<Outcome, MeasureError> {
+    net::allow_files(sides.connections, sides.modes.len())?;
+    stay_on(sides.places.map(|[client, _]| client))?;
+    // Before the namespaces: the first one alone shows the kernel's settings.
+    let (modes, missing) = available(&sides.modes, net::unavailable)?;
+    let network = Network::make(sides.between, &sides.families, &sides.modes)?;
+    let machine = in_this_namespace(context.machine);
+    let mut recording = Recording::begin(plan, Context { machine, ..context })?;
+    recording.missing(missing)?;
+    recording.expect(cells as u64 * u64::from(sides.pairs) * modes.len() as u64);
+    let setup = Setup {
+        server_args: &recording.options.worker_args,
+        network: &network,
+        server_cpu: sides.places.map(|[_, server]| server),
+        events: &Events::open(),
+        patience: recording.options.patience,
+        stop: recording.stop,
+    };
+    let mut servers = Vec::new();
+    for (number, mode) in (0..).zip(&sides.modes).filter(|(_, mode)| modes.contains(mode)) {
+        servers.push(Connected { lane: Lane::new(&setup, *mode, number)?, client: None });
+    }
+    recording.cells(0..cells, |recording, number| cell(number, &mut servers, recording))?;
+    recording.end()
 }
 
 /// What client and server do in a cell.
@@ -62,15 +82,36 @@ pub struct Taken {
     pub wants_new_connections: bool,
 }
 
-pub struct Servers<'c, 'a, X: Exchange> {
-    pub exchange: X,
-    pub servers: &'c mut [Connected<'a, X::Client>],
-    pub stop: &'c Stop,
+/// The servers of one cell, which take part by their numbers.
+struct Servers<'c, 'a, X: Exchange> {
+    exchange: X,
+    servers: &'c mut [Connected<'a, X::Client>],
+    alive: Vec<usize>,
+}
+
+/// Connects and checks each of these servers in a cell whose line is in the record, and takes the
+/// samples; gives back what they did.
+pub fn measure_cell<X: Exchange>(
+    exchange: X,
+    (number, what): (usize, &str),
+    sides: &Sides,
+    (servers, measured): (&mut [Connected<'_, X::Client>], &[usize]),
+    recording: &mut Recording<'_>,
+) -> Result<X, Halt> {
+    let cell = index(number);
+    let before = number as u64 * u64::from(sides.pairs) * servers.len() as u64;
+    recording.at(&format!("{what}: checking every byte"), before);
+    let mut lanes = Servers { exchange, servers, alive: measured.to_vec() };
+    lanes.connect(cell, measured, recording)?;
+    recording.groups(&mut lanes, measured, (cell, sides.pairs), (what, before))?;
+    // The next cell has other connections.
+    lanes.servers.iter_mut().for_each(|connected| connected.client = None);
+    Ok(lanes.exchange)
 }
 
 impl<X: Exchange> Servers<'_, '_, X> {
     /// Each of these is connected and checked, or fails.
-    pub fn connect(
+    fn connect(
         &mut self,
         cell: u32,
         which: &[usize],
@@ -80,33 +121,22 @@ impl<X: Exchange> Servers<'_, '_, X> {
             let connected = &mut self.servers[*index];
             match self.exchange.connect(&mut connected.lane) {
                 Ok(client) => connected.client = Some(client),
-                Err(failure) => self.give_up(cell, *index, &failure, recording)?,
+                Err(failure) => {
+                    let at = At { cell, ..At::default() };
+                    self.failed(*index, at, failure, recording)?;
+                }
             }
         }
         Ok(())
-    }
-
-    /// A failure becomes an error row, and nothing is left of the mode in this cell.
-    fn give_up(
-        &mut self,
-        cell: u32,
-        index: usize,
-        failure: &Failure,
-        recording: &mut Recording<'_>,
-    ) -> Result<(), Halt> {
-        // Calls that wait are interrupted by a signal, and then fail.
-        if self.stop.signal().is_some() {
-            return Err(Halt::Stopped);
-        }
-        let connected = &mut self.servers[index];
-        connected.end();
-        Ok(recording.error(cell, connected.lane.mode(), failure)?)
     }
 }
 
 impl<X: Exchange> Lanes for Servers<'_, '_, X> {
     type Mode = usize;
-    type Trouble = Failure;
+
+    fn alive(&mut self) -> &mut Vec<usize> {
+        &mut self.alive
+    }
 
     fn figure(&self, sample: &Sample) -> Option<f64> {
         self.exchange.figure(sample)
@@ -125,13 +155,9 @@ impl<X: Exchange> Lanes for Servers<'_, '_, X> {
             return Ok(());
         }
         let alive: Vec<usize> =
-            order.iter().copied().filter(|index| self.is_alive(*index)).collect();
+            order.iter().copied().filter(|index| self.alive.contains(index)).collect();
         alive.iter().for_each(|index| self.servers[*index].end());
         self.connect(cell, &alive, recording)
-    }
-
-    fn is_alive(&self, index: usize) -> bool {
-        self.servers[index].client.is_some()
     }
 
     fn sample(&mut self, index: usize, at: At) -> Result<Sample, Failure> {
@@ -144,6 +170,7 @@ impl<X: Exchange> Lanes for Servers<'_, '_, X> {
         Ok(taken.sample)
     }
 
+    /// A failure becomes an error row, and nothing is left of the mode in this cell.
     fn failed(
         &mut self,
         index: usize,
@@ -151,6 +178,11 @@ impl<X: Exchange> Lanes for Servers<'_, '_, X> {
         failure: Failure,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
-        self.give_up(at.cell, index, &failure, recording)
+        // Calls that wait are interrupted by a signal, and then fail.
+        recording.stop.check()?;
+        self.alive.retain(|other| *other != index);
+        let connected = &mut self.servers[index];
+        connected.end();
+        Ok(recording.error(at.cell, connected.lane.mode(), &failure)?)
     }
 }

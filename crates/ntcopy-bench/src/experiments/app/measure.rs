@@ -20,10 +20,10 @@ use crate::run::proof::{Due, OF_A_PROGRAM_PERCENT, Proof};
 use crate::run::schedule::Schedule;
 use crate::run::{CpuClock, Failure, Stop, stay_on};
 use crate::sample::{
-    CLIENT_AND_SERVER, Experiment, Halt, MeasureError, Options, Outcome, Progress, Recording,
+    At, CLIENT_AND_SERVER, Context, Experiment, Halt, MeasureError, Options, Outcome, Recording,
     cpu_phases,
 };
-use ntcopy_record::{ExperimentKind, Machine, Sample};
+use ntcopy_record::{ExperimentKind, Sample};
 
 /// Sets schedules of large values apart from those of multigets.
 const LARGE_SEED: u64 = 1 << 63;
@@ -69,26 +69,20 @@ impl Experiment for Plan {
     /// Servers are started anew for each pair, and take samples of all its cells; so pairs are
     /// outside, and cells inside. A mode that fails gets an error row and is left out from there
     /// on, since the same would happen again.
-    fn measure(
-        &self,
-        machine: Machine,
-        options: &Options,
-        stop: &Stop,
-        progress: &mut Progress,
-    ) -> Result<Outcome, MeasureError> {
-        let start = MeasureError::Start;
-        stay_on(Some(self.cpus[1])).map_err(start)?;
+    fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
+        let (options, stop) = (context.options, context.stop);
+        stay_on(Some(self.cpus[1]))?;
         let mut bench = Bench {
             plan: self,
             options,
             stop,
-            scratch: scratch(self).map_err(start)?,
-            own: CpuClock::new(rustix::process::getpid()).map_err(start)?,
+            scratch: scratch(self)?,
+            own: CpuClock::new(rustix::process::getpid())?,
             alive: Vec::new(),
             checked: 0,
             samples: 0,
         };
-        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+        let mut recording = Recording::begin(self, context)?;
         for mode in &self.modes {
             match self.hinting.get(mode) {
                 Some(Err(why)) => recording.unavailable(mode, why.clone(), None)?,
@@ -97,7 +91,7 @@ impl Experiment for Plan {
         }
         recording.expect(self.samples());
         recording.cells([0].into_iter(), |recording, _| bench.pairs(recording))?;
-        recording.end(stop.signal())
+        recording.end()
     }
 }
 
@@ -335,16 +329,12 @@ impl Bench<'_> {
             let counted = schedule.due_ns.iter().filter(|due| **due >= schedule.counted_from_ns);
             counted.count() as u64 * plan.data.large_bytes
         });
+        let at = At { cell: number, pair, position: 0 };
         let sample = Sample {
-            cell: number,
-            pair,
-            position: 0,
-            mode: mode.to_string(),
-            bytes: window.bytes,
-            elapsed_ns: window.elapsed_ns,
             phases_ns: cpu_phases(CLIENT_AND_SERVER, window.cpu),
             counters,
             series: series(&window, due),
+            ..at.sample(mode, window.bytes, window.elapsed_ns)
         };
         Ok((window, sample))
     }

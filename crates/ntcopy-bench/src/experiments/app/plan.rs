@@ -13,7 +13,7 @@ use super::capacity;
 use super::rates::{LargeRate, Time};
 use crate::experiment::{Mode, Rate, reads_defaults, size, with_baseline, words};
 use crate::experiments::http::run::{Program, find_program};
-use crate::plan::error::{check_connections, check_cpus, check_pairs};
+use crate::plan::error::{check_connections, check_pairs, two_places};
 use crate::plan::messages::TWO_CPUS;
 use crate::plan::{Cpus, PlanError, or};
 
@@ -373,7 +373,7 @@ pub fn plan(
             Some(asked) => asked.0 / WARM_UP_PART,
             None => ms(settings.pick(defaults.quick_warm_up_ms, defaults.warm_up_ms)),
         },
-        cpus: places(&settings.cpus, &cpus.allowed)?,
+        cpus: two_places(&settings.cpus, cpus, TWO_CPUS)?,
     })
 }
 
@@ -417,19 +417,6 @@ fn data(settings: &Settings) -> Result<Data, PlanError> {
         small_keys: defaults.small_keys,
         multiget: defaults.multiget,
     })
-}
-
-/// CPUs of server and client: those named, or the first two.
-fn places(asked: &[u32], allowed: &[u32]) -> Result<[u32; 2], PlanError> {
-    let first = allowed.first().copied().unwrap_or(0);
-    let places = match asked {
-        [] => [first, allowed.get(1).copied().unwrap_or(first)],
-        [both] => [*both, *both],
-        [server, client] => [*server, *client],
-        more => return Err(PlanError::cpu_count(TWO_CPUS, more.len())),
-    };
-    check_cpus(&places, allowed)?;
-    Ok(places)
 }
 
 #[cfg(test)]

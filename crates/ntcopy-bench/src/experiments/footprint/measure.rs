@@ -8,12 +8,12 @@ use super::call::Call;
 use super::lines::{Cycle, Memory, has_clflushopt, read};
 use super::trigger::{self, Trigger, Triggers};
 use super::{LINE_BYTES, Level, NOTHING, Plan};
-use crate::run::{Failure, Stop, stay_on};
-use crate::sample::driver::{At, Experiment, Options, Recording, available};
-use crate::sample::{MeasureError, Outcome, Progress};
+use crate::run::{Failure, stay_on};
+use crate::sample::driver::{At, Context, Experiment, Halt, Recording, available};
+use crate::sample::{MeasureError, Outcome};
 use ntcopy_record::stats::footprint::{DISPLACED, param};
 use ntcopy_record::stats::median;
-use ntcopy_record::{ExperimentKind, Machine, Params, Sample};
+use ntcopy_record::{ExperimentKind, Params, Sample};
 
 /// Parts of a cache that may be primed, the largest that fits. The lines lie in twice as much
 /// memory, so that half of a cache is spread over all of it.
@@ -62,39 +62,31 @@ impl Experiment for Plan {
         NOTHING.to_owned()
     }
 
-    fn measure(
-        &self,
-        machine: Machine,
-        options: &Options,
-        stop: &Stop,
-        progress: &mut Progress,
-    ) -> Result<Outcome, MeasureError> {
-        let start = MeasureError::Start;
+    fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
         if !has_clflushopt() {
             let why = "this CPU has no CLFLUSHOPT, by which known displacers are made".to_owned();
-            return Err(start(Failure::Limit(why)));
+            return Err(Failure::Limit(why).into());
         }
-        stay_on(Some(self.cpu)).map_err(start)?;
-        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
-        let (calls, missing) = available(&self.calls, trigger::unavailable).map_err(start)?;
+        stay_on(Some(self.cpu))?;
+        let mut recording = Recording::begin(self, context)?;
+        let (calls, missing) = available(&self.calls, trigger::unavailable)?;
         recording.missing(missing)?;
-        let mut triggers = Triggers::new(&calls).map_err(start)?;
+        let mut triggers = Triggers::new(&calls)?;
         let mut first_cell = 0;
-        for level in &self.levels {
+        recording.cells(0..self.levels.len(), |recording, level| {
+            let level = self.levels[level];
             recording.at("looking for a set of lines that fits", 0);
-            match here(*level, self.cache_bytes).map_err(start)? {
+            match here(level, self.cache_bytes)? {
                 Ok(here) => {
                     let rows = rows(&here, &calls, first_cell);
                     first_cell += rows.len() as u32;
-                    level_rows(self, &here, rows, &mut triggers, &mut recording)?;
+                    level_rows(self, &here, rows, &mut triggers, recording)?;
                 }
-                Err(why) => recording.unavailable(level.as_str(), why, None)?,
+                Err(why) => recording.unavailable(level, why, None)?,
             }
-            if stop.signal().is_some() {
-                break;
-            }
-        }
-        recording.end(stop.signal())
+            Ok(recording.stop.check()?)
+        })?;
+        recording.end()
     }
 }
 
@@ -190,8 +182,7 @@ fn level_rows(
     mut rows: Vec<Row>,
     triggers: &mut Triggers,
     recording: &mut Recording<'_>,
-) -> Result<(), MeasureError> {
-    let stop = recording.stop();
+) -> Result<(), Halt> {
     let rounds = match here.level {
         Level::L2 => plan.rounds,
         Level::Llc => (plan.rounds / FEWER).max(5),
@@ -201,13 +192,11 @@ fn level_rows(
     // The first round warms up.
     for round in 0..=rounds {
         for row in &mut rows {
-            if stop.signal().is_some() {
-                return Ok(());
-            }
+            recording.stop.check()?;
             let at = triggers.aim(row.trigger);
             here.cycle.prime(WALKS);
             let began = Instant::now();
-            triggers.pull(row.trigger, at, &here.cycle).map_err(MeasureError::Start)?;
+            triggers.pull(row.trigger, at, &here.cycle)?;
             let took = began.elapsed();
             let displaced = here.cycle.probe(here.threshold);
             if round > 0 {

@@ -1,7 +1,5 @@
 //! The plan of experiment `http`.
 
-mod places;
-
 use serde_json::Value;
 
 use ntcopy_record::Params;
@@ -9,9 +7,8 @@ use ntcopy_record::Params;
 use super::{HttpMode, Rate, Scheme, Settings, Transport, Way, defaults};
 use crate::experiment::Lengths;
 pub use crate::experiment::LoadForm as HttpForm;
-use crate::plan::error::{check_connections, check_pairs, check_sizes};
+use crate::plan::error::{check_connections, check_pairs, check_sizes, places};
 use crate::plan::{Cpus, PlanError, Sysctl, or};
-pub use places::Places;
 
 /// More would measure the descriptor tables of three processes.
 const MOST_CONNECTIONS: u32 = 4096;
@@ -69,8 +66,9 @@ pub struct HttpPlan {
     /// Threads of the proxy, and of the backend.
     pub workers: u32,
     pub rate: Rate,
-    /// Where the processes run.
-    pub places: Places,
+    /// The CPUs of the client, which is this program, of proxy and backend; none: wherever the
+    /// system likes.
+    pub places: Option<[u32; 3]>,
     /// The backend's send buffers, if they are not the system's.
     pub sndbuf_bytes: Option<u64>,
     /// One of the buffers that nginx reads files and bodies into, if it is not nginx's own choice.
@@ -122,6 +120,7 @@ impl HttpPlan {
     #[must_use]
     pub fn params(&self, cell: &HttpCell, offered_per_1000_s: Option<u64>) -> Params {
         let mut params = Params::new();
+        let places = self.places.into_iter().flatten();
         let mut put = |name: &str, value: Value| params.insert(name.to_owned(), value);
         put("form", cell.form.as_str().into());
         put("object_bytes", cell.object_bytes.into());
@@ -145,12 +144,8 @@ impl HttpPlan {
         if let Some(offered) = offered_per_1000_s {
             put("offered_requests_per_1000_s", offered.into());
         }
-        let Places { client, proxy, backend } = self.places;
-        for (name, cpu) in [("client_cpu", client), ("proxy_cpu", proxy), ("backend_cpu", backend)]
-        {
-            if let Some(cpu) = cpu {
-                put(name, cpu.into());
-            }
+        for (name, cpu) in ["client_cpu", "proxy_cpu", "backend_cpu"].iter().zip(places) {
+            put(name, cpu.into());
         }
         if let Some(bytes) = self.sndbuf_bytes {
             put("sndbuf_bytes", bytes.into());
@@ -229,6 +224,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     }
     let scheme = settings.scheme.unwrap_or(defaults.scheme);
     let rate = settings.rate.unwrap_or(Rate::OfBaseline(defaults.open.rate_percent * 100));
+    let takes = "one CPU for all, or those of client, proxy and backend";
     Ok(HttpPlan {
         cells: cells(settings, rate)?,
         ways: ways(settings, scheme)?,
@@ -237,7 +233,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         congestion: settings.congestion.as_deref().map(congestion).transpose()?,
         workers,
         rate,
-        places: places::places(settings, cpus)?,
+        places: places(&settings.cpus, cpus, takes)?,
         sndbuf_bytes: settings.sndbuf_bytes,
         nginx_buffer_bytes: settings.nginx_buffer_bytes,
         without_splice: settings.without_splice,

@@ -5,15 +5,15 @@ mod cell;
 use std::ops::Range;
 use std::path::Path;
 
-use ntcopy_record::{ExperimentKind, Machine};
+use ntcopy_record::ExperimentKind;
 
 use super::plan::{HttpCell, HttpForm, HttpPlan};
 use super::run::{self, Certificate, Client, Data, Running, Scratch, Setup};
 use super::{Scheme, Stack, Way};
 use crate::run::meter::Events;
 use crate::run::{Failure, Stop};
-use crate::sample::driver::{Experiment, Halt, Options, Recording, available, index};
-use crate::sample::{MeasureError, Outcome, Progress, in_this_namespace};
+use crate::sample::driver::{Context, Experiment, Halt, Options, Recording, available, index};
+use crate::sample::{MeasureError, Outcome, in_this_namespace};
 
 /// One way while it is measured: its daemons, and the client's connections to them.
 struct Lane {
@@ -54,31 +54,23 @@ impl Experiment for HttpPlan {
     }
 
     /// The daemons end in any case, and their folder goes.
-    fn measure(
-        &self,
-        machine: Machine,
-        options: &Options,
-        stop: &Stop,
-        progress: &mut Progress,
-    ) -> Result<Outcome, MeasureError> {
-        let start = MeasureError::Start;
-        let open_files = run::allow_files(self).map_err(start)?;
-        let (ways, missing) =
-            available(&self.ways, |way| run::unavailable(way, self.scheme)).map_err(start)?;
+    fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
+        let open_files = run::allow_files(self)?;
+        let (ways, missing) = available(&self.ways, |way| run::unavailable(way, self.scheme))?;
         // Without what all are compared with there is nothing to measure.
         let is_baseline = |(way, _): &&(Way, String)| self.ways.first() == Some(way);
         if let Some((_, why)) = missing.iter().find(is_baseline) {
-            return Err(start(Failure::Limit(why.clone())));
+            return Err(Failure::Limit(why.clone()).into());
         }
-        run::place_client(self).map_err(start)?;
-        let machine = in_this_namespace(machine);
-        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+        run::place_client(self)?;
+        let machine = in_this_namespace(context.machine);
+        let mut recording = Recording::begin(self, Context { machine, ..context })?;
         recording.missing(missing.into_iter().map(|(way, why)| (self.name(way), why)))?;
         recording.expect(self.cells.len() as u64 * self.samples_of_a_cell(&ways));
         let mut bench = Bench {
             plan: self,
-            options,
-            stop,
+            options: recording.options,
+            stop: recording.stop,
             open_files,
             events: Events::open(),
             baseline_rate: None,
@@ -92,7 +84,7 @@ impl Experiment for HttpPlan {
             let next = firsts.iter().copied().find(|other| *other > first);
             bench.group(first..next.unwrap_or(self.cells.len()), &ways, recording)
         })?;
-        recording.end(stop.signal())
+        recording.end()
     }
 }
 

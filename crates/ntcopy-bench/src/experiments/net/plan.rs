@@ -6,14 +6,12 @@ use ntcopy_record::Params;
 
 use super::{FAMILIES, Settings, defaults};
 use crate::experiment::{Family, Lengths, LoadForm, NetMode, Rate, with_baseline};
-use crate::plan::error::{check_connections, check_pairs, check_sizes};
-use crate::plan::messages::{Between, TwoPlaces, families_of, fits_datagram, two_places};
+use crate::plan::error::{check_connections, check_pairs, check_sizes, places};
+use crate::plan::messages::{Between, Sides, TWO_CPUS, families_of, fits_datagram};
 use crate::plan::{Cpus, PlanError, Sysctl, or};
 
 /// More would measure the descriptor tables of two processes.
 const MOST_CONNECTIONS: u32 = 2048;
-/// What the processes of one mode take beside their messages.
-const MODE_BYTES: u64 = 16 << 20;
 /// What one connection's sockets hold beside the messages, at most.
 const SOCKETS_BYTES: u64 = 512 << 10;
 const WITH_VETH: &str = "say --veth too";
@@ -39,42 +37,15 @@ impl NetCell {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetPlan {
     pub cells: Vec<NetCell>,
-    /// The modes, the baseline first.
-    pub modes: Vec<NetMode>,
-    pub between: Between,
+    pub sides: Sides,
     pub rate: Rate,
-    /// Where the processes run; none: wherever the system likes.
-    pub places: Option<TwoPlaces>,
-    /// Interleaved groups in each cell.
-    pub pairs: u32,
     pub lengths: Lengths,
 }
 
 impl NetPlan {
     #[must_use]
     pub fn samples(&self) -> u64 {
-        self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
-    }
-
-    /// Connections of the cell that has the most.
-    #[must_use]
-    pub fn most_connections(&self) -> u32 {
-        self.cells.iter().map(|cell| cell.connections).max().unwrap_or(0)
-    }
-
-    /// The families of its cells, each once.
-    #[must_use]
-    pub fn families(&self) -> Vec<Family> {
-        let mut families: Vec<Family> = self.cells.iter().map(|cell| cell.family).collect();
-        families.sort_unstable();
-        families.dedup();
-        families
-    }
-
-    /// The mode that the others are compared with.
-    #[must_use]
-    pub fn baseline(&self) -> NetMode {
-        self.modes.first().copied().unwrap_or(NetMode::Copy)
+        self.sides.samples(self.cells.len())
     }
 
     /// A cell's parameters as the record has them; an open one's with what is offered.
@@ -87,17 +58,17 @@ impl NetPlan {
         put("request_bytes", cell.request_bytes.into());
         put("response_bytes", cell.response_bytes.into());
         put("connections", cell.connections.into());
-        put("between", self.between.as_str().into());
-        if let Between::Veth { mtu_bytes } = self.between {
-            put("mtu_bytes", mtu_bytes.into());
-        }
+        match self.sides.between {
+            Between::Loopback => put("between", "loopback".into()),
+            Between::Veth { mtu_bytes } => {
+                put("mtu_bytes", mtu_bytes.into());
+                put("between", "veth".into())
+            }
+        };
         if let Some(offered) = offered_per_1000_s {
             put("offered_requests_per_1000_s", offered.into());
         }
-        if let Some(TwoPlaces { client, server }) = self.places {
-            put("client_cpu", client.into());
-            put("server_cpu", server.into());
-        }
+        self.sides.put_places(&mut params);
         params
     }
 
@@ -106,11 +77,9 @@ impl NetPlan {
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let one = |cell: &NetCell| {
-            let each = 4 * cell.transaction_bytes() + SOCKETS_BYTES;
-            self.modes.len() as u64 * u64::from(cell.connections) * each
+            u64::from(cell.connections) * (4 * cell.transaction_bytes() + SOCKETS_BYTES)
         };
-        let cells = self.cells.iter().map(one).max().unwrap_or(0);
-        cells + self.modes.len() as u64 * MODE_BYTES
+        self.sides.memory_bytes(self.cells.iter().map(one).max().unwrap_or(0))
     }
 
     /// Limits to set in a kernel that is booted for it.
@@ -126,16 +95,22 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<NetPlan, PlanError> {
     let pairs = if settings.quick { defaults.quick_pairs } else { defaults.pairs };
     let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
     let rate = settings.rate.unwrap_or(Rate::OfBaseline(defaults.open.rate_percent * 100));
-    Ok(NetPlan {
-        cells: cells(settings, rate)?,
+    let cells = cells(settings, rate)?;
+    let sides = Sides {
         modes: modes(settings)?,
         between: match settings.veth {
             true => Between::Veth { mtu_bytes: defaults.mtu_bytes },
             false => Between::Loopback,
         },
-        rate,
-        places: two_places(&settings.cpus, cpus)?,
+        families: cells.iter().map(|cell| cell.family).collect(),
+        connections: cells.iter().map(|cell| cell.connections).max().unwrap_or(0),
+        places: places(&settings.cpus, cpus, TWO_CPUS)?,
         pairs,
+    };
+    Ok(NetPlan {
+        cells,
+        sides,
+        rate,
         lengths: Lengths::new(&defaults.closed, &defaults.open, settings.quick),
     })
 }

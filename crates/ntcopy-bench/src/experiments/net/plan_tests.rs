@@ -11,8 +11,8 @@ fn made(settings: &Settings) -> NetPlan {
 #[test]
 fn a_plan_of_nothing_asked_is_that_of_2011() {
     let plan = made(&Settings::default());
-    assert_eq!(plan.modes, [NetMode::Copy, NetMode::Nt, NetMode::Adaptive]);
-    assert_eq!((plan.baseline(), plan.between), (NetMode::Copy, Between::Loopback));
+    assert_eq!(plan.sides.modes, [NetMode::Copy, NetMode::Nt, NetMode::Adaptive]);
+    assert_eq!(plan.sides.between, Between::Loopback);
     assert!(plan.cells.iter().all(|cell| cell.transaction_bytes() == 28_000));
     // Every combination without a pause, and then on a schedule.
     assert_eq!((plan.cells[0].form, plan.cells[1].form), (LoadForm::Closed, LoadForm::Open));
@@ -27,8 +27,8 @@ fn a_plan_of_nothing_asked_is_that_of_2011() {
 #[test]
 fn the_devices_own_way_is_measured_where_there_are_devices() {
     let plan = made(&Settings { veth: true, ..Settings::default() });
-    assert_eq!(plan.modes.last(), Some(&NetMode::Nocache));
-    assert_eq!(plan.between, Between::Veth { mtu_bytes: 1500 });
+    assert_eq!(plan.sides.modes.last(), Some(&NetMode::Nocache));
+    assert_eq!(plan.sides.between, Between::Veth { mtu_bytes: 1500 });
     let params = plan.params(&plan.cells[0], None);
     assert_eq!((&params["between"], &params["mtu_bytes"]), (&"veth".into(), &1500.into()));
     let settings = Settings { modes: vec![NetMode::Nocache], ..Settings::default() };
@@ -46,7 +46,7 @@ fn sizes_and_connections_multiply_and_a_rate_of_off_leaves_latencies_out() {
         ..Settings::default()
     };
     let plan = made(&settings);
-    assert_eq!((plan.cells.len(), plan.families()), (4, vec![Family::Udp6]));
+    assert_eq!(plan.sides.families, [Family::Udp6; 4]);
     assert!(plan.cells.iter().all(|cell| cell.form == LoadForm::Closed));
 }
 

@@ -4,17 +4,15 @@ use std::collections::BTreeMap;
 
 use ntcopy_record::stats::{P99, THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{ExperimentKind, Machine, Sample};
+use ntcopy_record::{ExperimentKind, Sample};
 
 use super::{NetCell, NetPlan};
 use crate::experiment::{LoadForm, NetMode};
-use crate::run::net::{self, Events, Lane, NetClient, Network, Schedule, Setup, Traffic};
-use crate::run::{Failure, Stop, stay_on};
-use crate::sample::driver::{At, Experiment, Halt, Options, Recording, available, index};
-use crate::sample::servers::{Connected, Exchange, Servers, Taken, servers};
-use crate::sample::{
-    CLIENT_AND_SERVER, MeasureError, Outcome, Progress, in_this_namespace, window_sample,
-};
+use crate::run::Failure;
+use crate::run::net::{Lane, NetClient, Schedule, Traffic};
+use crate::sample::driver::{At, Context, Experiment, Halt, Recording, index};
+use crate::sample::servers::{self, Connected, Exchange, Taken};
+use crate::sample::{CLIENT_AND_SERVER, MeasureError, Outcome, window_sample};
 
 /// Why TCP's own way says nothing of datagrams.
 const ONLY_TCP: &str = "tx-nocache-copy is for TCP alone";
@@ -25,61 +23,30 @@ impl Experiment for NetPlan {
     }
 
     fn baseline(&self) -> String {
-        NetPlan::baseline(self).to_string()
+        self.sides.modes[0].to_string()
     }
 
-    /// With devices, this thread is in another network namespace afterwards.
-    fn measure(
-        &self,
-        machine: Machine,
-        options: &Options,
-        stop: &Stop,
-        progress: &mut Progress,
-    ) -> Result<Outcome, MeasureError> {
-        let start = MeasureError::Start;
-        net::allow_files(self.most_connections(), self.modes.len()).map_err(start)?;
-        stay_on(self.places.map(|places| places.client)).map_err(start)?;
-        // Before the namespaces: the first one alone shows the kernel's settings.
-        let (modes, missing) = available(&self.modes, net::unavailable).map_err(start)?;
-        let network = Network::make(self.between, &self.families(), &self.modes).map_err(start)?;
-        let machine = in_this_namespace(machine);
-        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
-        recording.missing(missing)?;
-        recording.expect(self.cells.len() as u64 * u64::from(self.pairs) * modes.len() as u64);
-        let setup = Setup {
-            server_args: &options.worker_args,
-            network: &network,
-            server_cpu: self.places.map(|places| places.server),
-            events: &Events::open(),
-            patience: options.patience,
-            stop,
-        };
-        let mut servers = servers(&setup, &self.modes, &modes).map_err(start)?;
+    fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
         // Requests per 1000 s that the baseline was answered in the last closed cell.
-        let mut baseline_rate = None;
-        recording.cells(0..self.cells.len(), |recording, number| {
-            let spoil = options.spoil;
-            let rate = measure_cell(self, number, (baseline_rate, spoil), &mut servers, recording)?;
-            if let Some(rate) = rate {
-                baseline_rate = rate;
-            }
-            Ok(())
-        })?;
-        recording.end(stop.signal())
+        let mut rate = None;
+        let (sides, cells) = (&self.sides, self.cells.len());
+        servers::measure(self, (sides, cells), context, |number, servers, recording| {
+            measure_cell(self, number, &mut rate, servers, recording)
+        })
     }
 }
 
-/// Measures one cell; of a closed one, gives what the baseline was answered.
+/// Measures one cell; of a closed one, notes what the baseline was answered.
 fn measure_cell(
     plan: &NetPlan,
     number: usize,
-    (baseline_rate, spoil): (Option<u64>, bool),
+    baseline_rate: &mut Option<u64>,
     servers: &mut [Connected<'_, NetClient>],
     recording: &mut Recording<'_>,
-) -> Result<Option<Option<u64>>, Halt> {
+) -> Result<(), Halt> {
     let cell = &plan.cells[number];
     let index = index(number);
-    let offered = cell.form.offered(plan.rate, baseline_rate);
+    let offered = cell.form.offered(plan.rate, *baseline_rate);
     recording.cell(index, plan.params(cell, offered.clone().unwrap_or(None)))?;
     let mut measured = Vec::new();
     for (position, connected) in servers.iter().enumerate() {
@@ -91,10 +58,17 @@ fn measure_cell(
             (Err(why), _) => recording.unavailable(mode, why.as_str(), Some(index))?,
         }
     }
-    let Ok(offered) = offered else { return Ok(None) };
-    let exchange = Requests::new(plan, cell, offered, spoil);
-    let rate = measure(exchange, index, (servers, &measured), recording)?;
-    Ok((cell.form == LoadForm::Closed).then_some(rate))
+    let Ok(offered) = offered else { return Ok(()) };
+    let (spoil, rates) = (recording.options.spoil, Vec::new());
+    let exchange = Requests { plan, cell, offered, spoil, rates };
+    let (at, servers) = ((number, &*exchange.what()), (servers, &measured[..]));
+    let Requests { mut rates, .. } =
+        servers::measure_cell(exchange, at, &plan.sides, servers, recording)?;
+    if cell.form == LoadForm::Closed {
+        rates.sort_unstable();
+        *baseline_rate = rates.get(rates.len() / 2).copied();
+    }
+    Ok(())
 }
 
 /// Messages of each connection that are compared before anything is timed.
@@ -110,40 +84,7 @@ struct Requests<'a> {
     rates: Vec<u64>,
 }
 
-/// Connects and checks every mode, and takes the samples; gives the median of what the baseline
-/// was answered, requests per 1000 s.
-fn measure(
-    exchange: Requests<'_>,
-    number: u32,
-    (servers, measured): (&mut [Connected<'_, NetClient>], &[usize]),
-    recording: &mut Recording<'_>,
-) -> Result<Option<u64>, Halt> {
-    let plan = exchange.plan;
-    let before = u64::from(number) * u64::from(plan.pairs) * servers.len() as u64;
-    let what = exchange.what();
-    recording.at(&format!("{what}: checking every byte"), before);
-    let stop = recording.stop();
-    let mut lanes = Servers { exchange, servers, stop };
-    lanes.connect(number, measured, recording)?;
-    recording.groups(&mut lanes, measured, (number, plan.pairs), (&what, before))?;
-    let Servers { exchange: Requests { mut rates, .. }, servers, .. } = lanes;
-    // The next cell has other connections.
-    servers.iter_mut().for_each(|connected| connected.client = None);
-    rates.sort_unstable();
-    Ok(rates.get(rates.len() / 2).copied())
-}
-
-impl<'a> Requests<'a> {
-    /// Those of a cell whose line is in the record.
-    pub fn new(
-        plan: &'a NetPlan,
-        cell: &'a NetCell,
-        offered: Option<u64>,
-        spoil: bool,
-    ) -> Requests<'a> {
-        Requests { plan, cell, offered, spoil, rates: Vec::new() }
-    }
-
+impl Requests<'_> {
     /// The cell in a few words, for the bar.
     fn what(&self) -> String {
         let NetCell { family, request_bytes, response_bytes, connections, form } = self.cell;
@@ -204,7 +145,7 @@ impl Exchange for Requests<'_> {
         if whole.is_some() {
             lane.check(client, 1, false)?;
         }
-        if lane.mode() == self.plan.baseline() {
+        if lane.mode() == self.plan.sides.modes[0] {
             let per_1000_s = window.answered as f64 * 1e12 / window.elapsed_ns as f64;
             self.rates.push(per_1000_s as u64);
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ntcopy_record::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{ExperimentKind, Machine, Params, Sample};
+use ntcopy_record::{ExperimentKind, Params, Sample};
 use serde::Deserialize;
 
 use self::run::ForkLoop;
@@ -18,9 +18,9 @@ use crate::experiment::{with_baseline, words};
 use crate::plan::bulk::check_pages;
 use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, or};
-use crate::run::{Failure, Stop};
-use crate::sample::driver::{At, Experiment, Halt, Lanes, Options, Recording, index};
-use crate::sample::{MeasureError, Outcome, Progress};
+use crate::run::Failure;
+use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording, index};
+use crate::sample::{MeasureError, Outcome};
 
 /// Who writes to the buffer after a fork, while the other process waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,24 +156,18 @@ impl Experiment for ForkPlan {
         ForkMode::Temporal.to_string()
     }
 
-    fn measure(
-        &self,
-        machine: Machine,
-        options: &Options,
-        stop: &Stop,
-        progress: &mut Progress,
-    ) -> Result<Outcome, MeasureError> {
-        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+    fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
+        let mut recording = Recording::begin(self, context)?;
         recording.expect(self.samples());
         recording.cells(0..self.cells.len(), |recording, number| {
             measure_cell(self, index(number), recording)
         })?;
-        recording.end(stop.signal())
+        recording.end()
     }
 }
 
 fn measure_cell(plan: &ForkPlan, number: u32, recording: &mut Recording<'_>) -> Result<(), Halt> {
-    let stop = recording.stop();
+    let stop = recording.stop;
     stop.check()?;
     let cell = plan.cells[number as usize];
     recording.cell(number, cell.params())?;
@@ -193,14 +187,13 @@ struct ForkLanes<'a> {
 
 impl Lanes for ForkLanes<'_> {
     type Mode = ForkMode;
-    type Trouble = Failure;
+
+    fn alive(&mut self) -> &mut Vec<ForkMode> {
+        &mut self.alive
+    }
 
     fn figure(&self, sample: &Sample) -> Option<f64> {
         rate(&ExperimentKind::Pages, sample, THROUGHPUT)
-    }
-
-    fn is_alive(&self, mode: ForkMode) -> bool {
-        self.alive.contains(&mode)
     }
 
     /// Switches, warms up, clocks, holds the kernel's counters against the mode, and compares
@@ -215,16 +208,5 @@ impl Lanes for ForkLanes<'_> {
         self.forks.check()?;
         let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX).max(1);
         Ok(Sample { counters, ..at.sample(mode, count * self.cell.buffer_bytes, elapsed_ns) })
-    }
-
-    /// One error row, and the mode is not tried again in this cell: nothing here fails by chance.
-    fn failed(
-        &mut self,
-        mode: ForkMode,
-        at: At,
-        failure: Failure,
-        recording: &mut Recording<'_>,
-    ) -> Result<(), Halt> {
-        recording.give_up(&mut self.alive, (at.cell, mode), &failure)
     }
 }

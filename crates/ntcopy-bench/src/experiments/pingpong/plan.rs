@@ -7,12 +7,10 @@ use ntcopy_record::units::Bytes;
 
 use super::{FAMILIES, SMALLEST_MESSAGE_BYTES, Settings, defaults};
 use crate::experiment::{Family, NetMode, with_baseline};
-use crate::plan::error::{check_pairs, check_sizes};
-use crate::plan::messages::{TwoPlaces, families_of, fits_datagram, two_places};
+use crate::plan::error::{check_pairs, check_sizes, places};
+use crate::plan::messages::{Between, Sides, TWO_CPUS, families_of, fits_datagram};
 use crate::plan::{Cpus, PlanError, or};
 
-/// What the processes of one mode take beside their messages.
-const MODE_BYTES: u64 = 16 << 20;
 /// Shorter, and a mode's figure is of a handful of messages.
 const SHORTEST_S: f64 = 0.05;
 const LONGEST_S: f64 = 86_400.0;
@@ -27,12 +25,7 @@ pub struct PingPongCell {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PingPongPlan {
     pub cells: Vec<PingPongCell>,
-    /// The modes, the baseline first.
-    pub modes: Vec<NetMode>,
-    /// Where the processes run; none: wherever the system likes.
-    pub places: Option<TwoPlaces>,
-    /// Interleaved groups in each cell.
-    pub pairs: u32,
+    pub sides: Sides,
     /// How long the clocked part of a sample lasts.
     pub sample: Duration,
     /// How long messages go before that.
@@ -42,13 +35,7 @@ pub struct PingPongPlan {
 impl PingPongPlan {
     #[must_use]
     pub fn samples(&self) -> u64 {
-        self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
-    }
-
-    /// The mode that the others are compared with.
-    #[must_use]
-    pub fn baseline(&self) -> NetMode {
-        self.modes.first().copied().unwrap_or(NetMode::Copy)
+        self.sides.samples(self.cells.len())
     }
 
     /// A cell's parameters as the record has them.
@@ -58,10 +45,7 @@ impl PingPongPlan {
         params.insert("form".to_owned(), "pingpong".into());
         params.insert("family".to_owned(), cell.family.as_str().into());
         params.insert("message_bytes".to_owned(), cell.message_bytes.into());
-        if let Some(TwoPlaces { client, server }) = self.places {
-            params.insert("client_cpu".to_owned(), client.into());
-            params.insert("server_cpu".to_owned(), server.into());
-        }
+        self.sides.put_places(&mut params);
         params
     }
 
@@ -69,7 +53,7 @@ impl PingPongPlan {
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let message = self.cells.iter().map(|cell| cell.message_bytes).max().unwrap_or(0);
-        self.modes.len() as u64 * (MODE_BYTES + 8 * message)
+        self.sides.memory_bytes(8 * message)
     }
 }
 
@@ -92,11 +76,18 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<PingPongPlan, PlanError>
         return Err(PlanError::no_device("`ntcopy bench net --veth` has one"));
     }
     let ms = |long: u64, quick: u64| Duration::from_millis(pick(long, quick));
-    Ok(PingPongPlan {
-        cells: cells(settings)?,
+    let cells = cells(settings)?;
+    let sides = Sides {
         modes: with_baseline(NetMode::Copy, &asked),
-        places: two_places(&settings.cpus, cpus)?,
+        between: Between::Loopback,
+        families: cells.iter().map(|cell| cell.family).collect(),
+        connections: 1,
+        places: places(&settings.cpus, cpus, TWO_CPUS)?,
         pairs,
+    };
+    Ok(PingPongPlan {
+        cells,
+        sides,
         sample: duration / pairs,
         warm_up: ms(defaults.warm_up_ms, defaults.quick_warm_up_ms),
     })

@@ -2,16 +2,14 @@
 
 use ntcopy_record::stats::{P50, rate};
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{ExperimentKind, Machine, Sample};
+use ntcopy_record::{ExperimentKind, Sample};
 
 use super::{PingPongCell, PingPongPlan};
-use crate::run::net::{self, Events, Lane, Network, PingPong, Setup, Traffic};
-use crate::run::{Failure, Stop, stay_on};
-use crate::sample::driver::{At, Experiment, Halt, Options, Recording, available, index};
-use crate::sample::servers::{Connected, Exchange, Servers, Taken, servers};
-use crate::sample::{
-    CLIENT_AND_SERVER, MeasureError, Outcome, Progress, in_this_namespace, window_sample,
-};
+use crate::run::Failure;
+use crate::run::net::{Lane, PingPong, Traffic};
+use crate::sample::driver::{At, Context, Experiment, index};
+use crate::sample::servers::{self, Exchange, Taken};
+use crate::sample::{CLIENT_AND_SERVER, MeasureError, Outcome, window_sample};
 
 /// Messages that are compared before anything is timed.
 const CHECKED_MESSAGES: u32 = 20;
@@ -22,61 +20,21 @@ impl Experiment for PingPongPlan {
     }
 
     fn baseline(&self) -> String {
-        PingPongPlan::baseline(self).to_string()
+        self.sides.modes[0].to_string()
     }
 
-    fn measure(
-        &self,
-        machine: Machine,
-        options: &Options,
-        stop: &Stop,
-        progress: &mut Progress,
-    ) -> Result<Outcome, MeasureError> {
-        let start = MeasureError::Start;
-        net::allow_files(1, self.modes.len()).map_err(start)?;
-        stay_on(self.places.map(|places| places.client)).map_err(start)?;
-        let (modes, missing) = available(&self.modes, net::unavailable).map_err(start)?;
-        let machine = in_this_namespace(machine);
-        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
-        recording.missing(missing)?;
-        recording.expect(self.cells.len() as u64 * u64::from(self.pairs) * modes.len() as u64);
-        let setup = Setup {
-            server_args: &options.worker_args,
-            network: &Network::Loopback,
-            server_cpu: self.places.map(|places| places.server),
-            events: &Events::open(),
-            patience: options.patience,
-            stop,
-        };
-        let mut servers = servers(&setup, &self.modes, &modes).map_err(start)?;
-        recording.cells(0..self.cells.len(), |recording, number| {
-            measure_cell(self, number, options.spoil, &mut servers, recording)
-        })?;
-        recording.end(stop.signal())
+    fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
+        let (sides, cells) = (&self.sides, self.cells.len());
+        servers::measure(self, (sides, cells), context, |number, servers, recording| {
+            let cell = &self.cells[number];
+            recording.cell(index(number), self.params(cell))?;
+            let what = format!("{}, messages of {}", cell.family, Bytes(cell.message_bytes));
+            let all: Vec<usize> = (0..servers.len()).collect();
+            let exchange = Messages { plan: self, cell, spoil: recording.options.spoil };
+            let servers = (servers, &all[..]);
+            servers::measure_cell(exchange, (number, &what), sides, servers, recording).map(drop)
+        })
     }
-}
-
-fn measure_cell(
-    plan: &PingPongPlan,
-    number: usize,
-    spoil: bool,
-    servers: &mut [Connected<'_, PingPong>],
-    recording: &mut Recording<'_>,
-) -> Result<(), Halt> {
-    let cell = &plan.cells[number];
-    let index = index(number);
-    recording.cell(index, plan.params(cell))?;
-    let before = number as u64 * u64::from(plan.pairs) * servers.len() as u64;
-    let what = format!("{}, messages of {}", cell.family, Bytes(cell.message_bytes));
-    recording.at(&format!("{what}: checking every byte"), before);
-    let all: Vec<usize> = (0..servers.len()).collect();
-    let stop = recording.stop();
-    let mut lanes = Servers { exchange: Messages { plan, cell, spoil }, servers, stop };
-    lanes.connect(index, &all, recording)?;
-    recording.groups(&mut lanes, &all, (index, plan.pairs), (&what, before))?;
-    // The next cell has other connections.
-    lanes.servers.iter_mut().for_each(|connected| connected.client = None);
-    Ok(())
 }
 
 /// One message at a time, there and back.

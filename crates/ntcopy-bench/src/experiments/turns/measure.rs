@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use ntcopy::socket::{self, Counters};
 use ntcopy_record::stats::turns::{self, BETTER, LOAD, METRIC, PRINTED, PROGRAM};
-use ntcopy_record::{ExperimentKind, Machine, Params, Sample};
+use ntcopy_record::{ExperimentKind, Params, Sample};
 use serde_json::json;
 
 use super::printed::requests_a_second;
 use super::program::{Ended, Output, Program, adopt_orphans};
 use super::{HINTED, Metric, PLAIN, Plan};
 use crate::run::{Failure, Stop};
-use crate::sample::driver::{At, Experiment, Halt, Lanes, Options, Recording};
-use crate::sample::{MeasureError, Outcome, Progress};
+use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording};
+use crate::sample::{MeasureError, Outcome};
 
 const MILLION: f64 = 1e6;
 
@@ -36,17 +36,12 @@ impl Experiment for Plan {
 
     /// Before the first pair each way has a turn that does not count. A turn that fails ends the
     /// measurement, with an error row: the next one would fail as well.
-    fn measure(
-        &self,
-        machine: Machine,
-        options: &Options,
-        stop: &Stop,
-        progress: &mut Progress,
-    ) -> Result<Outcome, MeasureError> {
-        adopt_orphans().map_err(MeasureError::Start)?;
-        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+    fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
+        adopt_orphans()?;
+        let mut recording = Recording::begin(self, context)?;
         recording.expect(2 * u64::from(self.pairs));
-        let mut turns = Turns { plan: self, patience: options.patience, stop };
+        let (patience, stop) = (recording.options.patience, recording.stop);
+        let mut turns = Turns { plan: self, patience, stop, alive: vec![PLAIN, HINTED] };
         recording.cells(0..1, |recording, _| {
             recording.cell(0, params(self))?;
             recording.at("warming up", 0);
@@ -57,7 +52,7 @@ impl Experiment for Plan {
             }
             recording.groups(&mut turns, &[PLAIN, HINTED], (0, self.pairs), ("turns", 0))
         })?;
-        recording.end(stop.signal())
+        recording.end()
     }
 }
 
@@ -67,14 +62,14 @@ struct Turns<'a> {
     /// How long one turn may take.
     patience: Duration,
     stop: &'a Stop,
+    alive: Vec<&'static str>,
 }
 
 impl Lanes for Turns<'_> {
     type Mode = &'static str;
-    type Trouble = Failure;
 
-    fn is_alive(&self, _mode: &'static str) -> bool {
-        true
+    fn alive(&mut self) -> &mut Vec<&'static str> {
+        &mut self.alive
     }
 
     fn figure(&self, sample: &Sample) -> Option<f64> {
@@ -83,7 +78,11 @@ impl Lanes for Turns<'_> {
     }
 
     fn sample(&mut self, mode: &'static str, at: At) -> Result<Sample, Failure> {
-        Ok(sample(&self.turn(mode)?, mode, at))
+        let turn = self.turn(mode)?;
+        let printed = turn.number.map(|number| (number * MILLION).round() as u64);
+        let series = printed.into_iter().map(|number| (PRINTED.to_owned(), vec![number])).collect();
+        let elapsed_ns = u64::try_from(turn.took.as_nanos()).unwrap_or(u64::MAX);
+        Ok(Sample { counters: turn.counted, series, ..at.sample(mode, 0, elapsed_ns) })
     }
 
     fn failed(
@@ -93,16 +92,15 @@ impl Lanes for Turns<'_> {
         failure: Failure,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
-        if self.stop.signal().is_none() {
-            recording.error(at.cell, mode, &failure)?;
-        }
+        self.stop.check()?;
+        recording.error(at.cell, mode, &failure)?;
         Err(Halt::Stopped)
     }
 }
 
 impl Turns<'_> {
     fn turn(&self, mode: &str) -> Result<Turn, Failure> {
-        let Turns { plan, patience, stop } = *self;
+        let Turns { plan, patience, stop, .. } = *self;
         let before = counters()?;
         let environment = if mode == HINTED { &plan.hinting[..] } else { &[] };
         let keeps = if plan.metric == Metric::Time { Output::Dropped } else { Output::Kept };
@@ -131,7 +129,7 @@ impl Turns<'_> {
         environment: &[(OsString, OsString)],
         keeps: Output,
     ) -> Result<Ended, Failure> {
-        let Turns { plan, patience, stop } = *self;
+        let Turns { plan, patience, stop, .. } = *self;
         let mut server = Program::start(&plan.program, environment, Output::Dropped)?;
         server.is_ready(plan.ready.as_deref(), patience, stop)?;
         let ended = Program::shell(load, keeps)?.finish(patience, stop)?;
@@ -163,21 +161,6 @@ fn risen(before: &Counters, after: &Counters) -> Result<BTreeMap<String, u64>, F
     let added = after.since(before).map_err(|error| Failure::Counters(error.to_string()))?;
     let all = added.as_map().iter().map(|(name, bytes)| (name.clone(), *bytes));
     Ok(all.filter(|(_, bytes)| *bytes > 0).collect())
-}
-
-fn sample(turn: &Turn, mode: &str, At { cell, pair, position }: At) -> Sample {
-    let printed = turn.number.map(|number| (number * MILLION).round() as u64);
-    Sample {
-        cell,
-        pair,
-        position,
-        mode: mode.to_owned(),
-        bytes: 0,
-        elapsed_ns: u64::try_from(turn.took.as_nanos()).unwrap_or(u64::MAX),
-        phases_ns: BTreeMap::new(),
-        counters: turn.counted.clone(),
-        series: printed.into_iter().map(|number| (PRINTED.to_owned(), vec![number])).collect(),
-    }
 }
 
 fn params(plan: &Plan) -> Params {

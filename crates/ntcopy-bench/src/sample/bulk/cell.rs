@@ -2,9 +2,9 @@
 
 use ntcopy_record::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Params, RunError, Sample};
+use ntcopy_record::{Params, Sample};
 
-use super::super::driver::{At, Halt, Lanes, Recording, error_row};
+use super::super::driver::{At, Halt, Lanes, Recording};
 use super::Workers;
 use crate::experiment::bulk::{Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan};
@@ -19,34 +19,28 @@ struct WayLanes<'a> {
     stop: &'a Stop,
     /// Ways that have something to say here and have not failed.
     alive: Vec<Way>,
-    /// Error rows that are not written yet.
-    errors: Vec<RunError>,
 }
 
 /// Verifies, warms up, and takes the cell's samples; `before` samples are done with.
 pub fn measure(
     plan: &BulkPlan,
     number: u32,
-    spoil: bool,
     workers: &mut Workers,
     before: u64,
     recording: &mut Recording<'_>,
 ) -> Result<(), Halt> {
     let cell = &plan.cells[number as usize];
     let alive = plan.ways.iter().copied().filter(|way| cell.not_for(*way).is_none()).collect();
-    let stop = recording.stop();
-    let mut lanes = WayLanes { plan, cell, number, workers, stop, alive, errors: Vec::new() };
+    let stop = recording.stop;
+    let mut lanes = WayLanes { plan, cell, number, workers, stop, alive };
     let what = what(cell);
     recording.at(&format!("{what}: checking every byte"), before);
-    let params = lanes.verify(spoil)?;
+    let params = lanes.verify(recording)?;
     recording.cell(number, params)?;
     for way in &plan.ways {
         if let Some(why) = cell.not_for(*way) {
             recording.unavailable(way, why, Some(number))?;
         }
-    }
-    for error in lanes.errors.drain(..) {
-        recording.error_row(error)?;
     }
     recording.groups(&mut lanes, &plan.ways, (number, plan.pairs), (&what, before))?;
     Ok(stop.check()?)
@@ -54,14 +48,13 @@ pub fn measure(
 
 impl Lanes for WayLanes<'_> {
     type Mode = Way;
-    type Trouble = Failure;
+
+    fn alive(&mut self) -> &mut Vec<Way> {
+        &mut self.alive
+    }
 
     fn figure(&self, sample: &Sample) -> Option<f64> {
         rate(&self.plan.experiment, sample, THROUGHPUT)
-    }
-
-    fn is_alive(&self, way: Way) -> bool {
-        self.alive.contains(&way)
     }
 
     fn sample(&mut self, way: Way, at: At) -> Result<Sample, Failure> {
@@ -75,44 +68,33 @@ impl Lanes for WayLanes<'_> {
         let Traffic { bytes, elapsed_ns, counters } = self.worker(way).sample(way, timing)?;
         Ok(Sample { counters, ..at.sample(way, bytes, elapsed_ns) })
     }
-
-    /// One error row, and the way is not tried again in this cell: nothing here fails by chance.
-    fn failed(
-        &mut self,
-        way: Way,
-        at: At,
-        failure: Failure,
-        recording: &mut Recording<'_>,
-    ) -> Result<(), Halt> {
-        recording.give_up(&mut self.alive, (at.cell, way), &failure)
-    }
 }
 
 impl WayLanes<'_> {
     /// Has every way compare every byte; gives the cell's parameters.
-    fn verify(&mut self, spoil: bool) -> Result<Params, Halt> {
+    fn verify(&mut self, recording: &mut Recording<'_>) -> Result<Params, Halt> {
         let mut params = self.cell.params(self.plan);
         let ways = self.alive.clone();
         for worker in [Some(&mut self.workers.plain), self.workers.tuned.as_mut().ok()] {
             if let Some(Err(failure)) = worker.map(|worker| worker.cell(self.cell)) {
-                let errors = ways.iter().map(|way| error_row(self.number, *way, &failure));
-                self.errors.extend(errors);
+                self.stop.check()?;
+                for way in ways {
+                    recording.error(self.number, way, &failure)?;
+                }
                 self.alive.clear();
-                return self.stop.signal().map_or(Ok(params), |_| Err(Halt::Stopped));
+                return Ok(params);
             }
         }
         for way in ways {
             self.stop.check()?;
-            match self.worker(way).verify(way, spoil) {
+            match self.worker(way).verify(way, recording.options.spoil) {
                 Ok(Some(path)) => {
                     params.insert(format!("{way}_path"), path.into());
                 }
                 Ok(None) => {}
                 Err(failure) => {
-                    if !matches!(failure, Failure::Stopped(_)) {
-                        self.errors.push(error_row(self.number, way, &failure));
-                    }
-                    self.alive.retain(|other| *other != way);
+                    let at = At { cell: self.number, ..At::default() };
+                    self.failed(way, at, failure, recording)?;
                 }
             }
         }

@@ -11,7 +11,7 @@ use ntcopy_bench::guest::{self, Bootable, Needs, Request};
 use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run::{self, Failure, Stop};
-use ntcopy_bench::sample::{Experiment, MeasureError, Options, Outcome, Progress};
+use ntcopy_bench::sample::{self, Experiment, MeasureError, Options, Outcome, Progress};
 use ntcopy_kernel::Kind;
 use ntcopy_kernel::boot::HostCpus;
 use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Unavailable, verdict};
@@ -288,7 +288,9 @@ impl How {
         if !is_silent {
             say_caveats(plan.caveats());
         }
-        match plan.measure(machine::describe(), &options, &stop, &mut progress) {
+        let machine = machine::describe();
+        let (options, stop, progress) = (&options, &stop, &mut progress);
+        match plan.measure(sample::Context { machine, options, stop, progress }) {
             Ok(outcome) => Ok(Ok(outcome)),
             Err(MeasureError::Start(Failure::Limit(why))) => Ok(Err(not_available(&why))),
             Err(MeasureError::Start(Failure::Stopped(signal))) => Ok(Err(signalled(signal))),

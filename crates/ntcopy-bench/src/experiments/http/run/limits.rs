@@ -32,7 +32,7 @@ pub fn allow_files(plan: &HttpPlan) -> Result<u64, Failure> {
 /// Keeps this process, the client, where the plan has it. With a congestion control of the plan's
 /// own, which belongs to a network namespace, this thread and what it starts are in another one.
 pub fn place_client(plan: &HttpPlan) -> Result<(), Failure> {
-    cpus::stay_on(plan.places.client)?;
+    cpus::stay_on(plan.places.map(|[client, ..]| client))?;
     if let Some(name) = &plan.congestion {
         netns::go_alone()?;
         netns::set_congestion(name)?;

@@ -91,7 +91,7 @@ fn start_proxy(
             Program::Haproxy => theirs::haproxy(setup, &front, between)?,
             _ => theirs::nginx_proxy(setup, &front, between)?,
         };
-        let cpu = setup.plan.places.proxy;
+        let cpu = setup.plan.places.map(|[_, proxy, _]| proxy);
         let mut proxy = Daemon::start(proxy_name(program), command, cpu)?;
         match proxy.program.accepts(&front, setup.patience, stop) {
             Ok(()) => return Ok((proxy, address)),
@@ -129,7 +129,8 @@ impl Running {
                 theirs::nginx_backend(setup, root, &between)?
             }
         };
-        let mut backend = Daemon::start(backend.name(), command, setup.plan.places.backend)?;
+        let cpu = setup.plan.places.map(|[_, _, backend]| backend);
+        let mut backend = Daemon::start(backend.name(), command, cpu)?;
         backend.program.accepts(&between, setup.patience, stop)?;
         // Not before: the backend's address could be the same.
         let (proxy, address) = start_proxy(setup, &between, stop)?;

@@ -7,7 +7,6 @@ use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Sample};
 
 use super::{Bench, Lane, Served};
-use crate::experiments::http::Way;
 use crate::experiments::http::plan::{HttpCell, HttpForm};
 use crate::experiments::http::run::{BodyReader, Client, Meter, Running, Window};
 use crate::run::Failure;
@@ -28,8 +27,8 @@ pub struct WayLanes<'a> {
     offered: Option<u64>,
     /// Whether its data set is new: then nothing was started yet.
     is_first: bool,
-    /// Ways that have not failed.
-    alive: Vec<Way>,
+    /// Ways that have not failed, by their numbers.
+    alive: Vec<usize>,
     lanes: Vec<Lane>,
     /// Requests per 1000 s in each of the baseline's samples.
     rates: Vec<u64>,
@@ -44,7 +43,8 @@ impl<'a> WayLanes<'a> {
         offered: Option<u64>,
         is_first: bool,
     ) -> WayLanes<'a> {
-        let (alive, lanes, rates) = (served.ways.to_vec(), Vec::new(), Vec::new());
+        let alive = (0..served.ways.len()).collect();
+        let (lanes, rates) = (Vec::new(), Vec::new());
         WayLanes { bench, served, cell, number, offered, is_first, alive, lanes, rates }
     }
 
@@ -88,7 +88,7 @@ impl<'a> WayLanes<'a> {
         }
         for number in order.iter().copied() {
             let way = served.ways[number];
-            if !self.alive.contains(&way) {
+            if !self.alive.contains(&number) {
                 continue;
             }
             match self.bench.start(self.cell, served, number, &folder(number)) {
@@ -98,7 +98,7 @@ impl<'a> WayLanes<'a> {
                 Err(_) if self.bench.stop.signal().is_some() => return Err(Halt::Stopped),
                 Err(failure) => {
                     recording.error(self.number, self.bench.plan.name(way), &failure)?;
-                    self.alive.retain(|alive| *alive != way);
+                    self.alive.retain(|alive| *alive != number);
                 }
             }
         }
@@ -129,13 +129,11 @@ impl<'a> WayLanes<'a> {
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
         // Calls that wait are interrupted by a signal, and then fail.
-        if self.bench.stop.signal().is_some() {
-            return Err(Halt::Stopped);
-        }
+        self.bench.stop.check()?;
         let lane = &mut self.lanes[lane];
         let failure = lane.running.blame(failure);
         lane.client = None;
-        self.alive.retain(|way| *way != lane.way);
+        self.alive.retain(|number| *number != lane.number);
         Ok(recording.error(self.number, self.bench.plan.name(lane.way), &failure)?)
     }
 
@@ -181,7 +179,10 @@ impl<'a> WayLanes<'a> {
 
 impl Lanes for WayLanes<'_> {
     type Mode = usize;
-    type Trouble = Failure;
+
+    fn alive(&mut self) -> &mut Vec<usize> {
+        &mut self.alive
+    }
 
     fn figure(&self, sample: &Sample) -> Option<f64> {
         let metric = if matches!(self.cell.form, HttpForm::Closed) { THROUGHPUT } else { P99 };
@@ -201,11 +202,6 @@ impl Lanes for WayLanes<'_> {
         let done = self.before() + u64::from(pair) * self.served.ways.len() as u64;
         recording.at(&format!("{}: starting, checking every byte", self.what()), done);
         self.start((pair, order), recording)
-    }
-
-    fn is_alive(&self, index: usize) -> bool {
-        let is_alive = |lane: usize| self.alive.contains(&self.lanes[lane].way);
-        self.lane(index).is_some_and(is_alive)
     }
 
     fn sample(&mut self, index: usize, at: At) -> Result<Sample, Failure> {

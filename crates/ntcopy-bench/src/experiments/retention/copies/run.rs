@@ -20,7 +20,7 @@ use crate::run::cpus::{self, parse_list};
 use crate::run::hot_set::HotSet;
 use crate::run::{Failure, Stop};
 
-pub use stream::{Wrong, path};
+pub use stream::path;
 
 /// The time that the streamer's thread gets to be where it belongs, before its schedule begins.
 const HEAD_START: Duration = Duration::from_millis(1);
@@ -122,12 +122,12 @@ impl Bench {
     }
 
     /// Copies odd sizes off every boundary the way the mode copies, and compares every byte.
-    pub fn verify(&mut self, mode: CopyMode, spoil: bool) -> Result<(), Wrong> {
+    pub fn verify(&mut self, mode: CopyMode, spoil: bool) -> Result<(), Failure> {
         self.stream.verify(mode, spoil)
     }
 
     /// Compares what the last run copied: evenly spaced objects, the last one among them.
-    pub fn check(&mut self) -> Result<(), Wrong> {
+    pub fn check(&mut self) -> Result<(), Failure> {
         self.stream.check()
     }
 

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use ntcopy_record::stats::{self, THROUGHPUT, WALKS};
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{ExperimentKind, Machine, RunError, Sample};
+use ntcopy_record::{ExperimentKind, Sample};
 
 use super::plan::{CopiesCell, CopiesPlan};
-use super::run::{Bench, Felt, Length, Wrong, path};
+use super::run::{Bench, Felt, Length, path};
 use super::{CopyMode, Victim};
 use crate::run::{Failure, Stop, available_bytes};
-use crate::sample::driver::{At, Experiment, Halt, Lanes, Options, Recording, index};
-use crate::sample::{MeasureError, Outcome, Progress};
+use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording, index};
+use crate::sample::{MeasureError, Outcome};
 
 /// Runs of a mode that look how fast it can copy; the best counts, since a disturbance only ever
 /// makes a run slower.
@@ -24,6 +24,7 @@ const SLACK_PERCENT: u64 = 90;
 /// A lowered rate is a round number.
 const RATE_STEP_BYTES_PER_S: u64 = 100_000_000;
 const LEAST_PASSES: u64 = 20;
+const NO_PASS: &str = "no pass of the victim fitted into the sample: the machine was too busy";
 /// A sample walks the whole hot set once, with a quarter to spare.
 const WALKS_PERCENT: u64 = 125;
 
@@ -36,27 +37,21 @@ impl Experiment for CopiesPlan {
         CopyMode::Idle.to_string()
     }
 
-    fn measure(
-        &self,
-        machine: Machine,
-        options: &Options,
-        stop: &Stop,
-        progress: &mut Progress,
-    ) -> Result<Outcome, MeasureError> {
-        enough_memory(self).map_err(MeasureError::Start)?;
-        let mut recording = Recording::begin(self, machine, options, stop, progress)?;
+    fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
+        enough_memory(self)?;
+        let mut recording = Recording::begin(self, context)?;
         recording.expect(self.samples());
         let (mut bench, mut done) = (None, 0);
-        let halted = recording.cells(0..self.cells.len(), |recording, number| {
+        recording.cells(0..self.cells.len(), |recording, number| {
             let cell = &self.cells[number];
             let (number, alive) = (index(number), self.modes.clone());
-            let cell_run = CellRun { plan: self, cell, number, spoil: options.spoil, stop, alive };
+            let cell_run = CellRun { plan: self, cell, number, stop: recording.stop, alive };
             let samples = if cell.streamer.is_ok() { cell_run.samples() } else { 0 };
             cell_run.measure(&mut bench, done, recording)?;
             done += samples;
             Ok(())
         })?;
-        recording.end(stop.signal().filter(|_| halted))
+        recording.end()
     }
 }
 
@@ -80,19 +75,13 @@ struct CellRun<'a> {
     plan: &'a CopiesPlan,
     cell: &'a CopiesCell,
     number: u32,
-    spoil: bool,
     stop: &'a Stop,
     /// Modes that are to be had and had no wrong byte.
     alive: Vec<CopyMode>,
 }
 
-/// What is written before a cell's samples.
-#[derive(Default)]
-struct Preamble {
-    missing: Vec<(CopyMode, String)>,
-    errors: Vec<RunError>,
-    paths: BTreeMap<&'static str, String>,
-}
+/// The way of each mode's bytes.
+type Paths = BTreeMap<&'static str, String>;
 
 /// The modes of one cell, which share their memory and the victim.
 struct CopyLanes<'a> {
@@ -101,19 +90,6 @@ struct CopyLanes<'a> {
     victim: Victim,
     stop: &'a Stop,
     alive: Vec<CopyMode>,
-}
-
-enum Trouble {
-    Failure(Failure),
-    Wrong(Wrong),
-    /// No pass of the victim was whole.
-    NoPass,
-}
-
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
-        Trouble::Failure(failure)
-    }
 }
 
 impl CellRun<'_> {
@@ -125,24 +101,25 @@ impl CellRun<'_> {
     ) -> Result<(), Halt> {
         let what = self.what();
         recording.at(&format!("{what}: checking and calibrating"), done);
-        let mut preamble = self.preamble();
+        let paths = self.paths(recording)?;
         let streamer_cpu = match &self.cell.streamer {
             Ok(streamer) => streamer.cpu,
             Err(why) => {
-                let missing = self.plan.modes.iter().map(|mode| (*mode, why.clone()));
-                preamble.missing.extend(missing);
-                return self.write(preamble, None, recording);
+                for mode in &self.plan.modes {
+                    recording.unavailable(mode, why.as_str(), Some(self.number))?;
+                }
+                return self.write(&paths, None, recording);
             }
         };
         let mut bench = Bench::open(self.plan, self.cell, streamer_cpu, kept.take(), self.stop)?;
         for mode in self.alive.clone() {
-            if let Err(wrong) = bench.verify(mode, self.spoil) {
+            if let Err(wrong) = bench.verify(mode, recording.options.spoil) {
                 self.alive.retain(|alive| *alive != mode);
-                preamble.errors.push(wrong_byte(self.number, mode, &wrong));
+                recording.error(self.number, mode, &wrong)?;
             }
         }
         let (length, rate) = self.calibrate(&mut bench)?;
-        self.write(preamble, rate, recording)?;
+        self.write(&paths, rate, recording)?;
         let (plan, stop, alive) = (self.plan, self.stop, self.alive);
         let victim = self.cell.victim;
         let mut lanes = CopyLanes { bench, length, victim, stop, alive };
@@ -160,38 +137,31 @@ impl CellRun<'_> {
         u64::from(self.plan.pairs) * self.plan.modes.len() as u64
     }
 
-    /// Which way each mode's bytes go, and which modes are not to be had.
-    fn preamble(&mut self) -> Preamble {
-        let mut preamble = Preamble::default();
+    /// Which way each mode's bytes go; says which modes are not to be had.
+    fn paths(&mut self, recording: &mut Recording<'_>) -> Result<Paths, Halt> {
+        let mut paths = Paths::new();
         for mode in self.plan.modes.iter().copied().filter(|mode| *mode != CopyMode::Idle) {
             match path(mode, self.cell.object_bytes) {
                 Ok(path) => {
-                    preamble.paths.insert(mode.as_str(), path.to_string());
+                    paths.insert(mode.as_str(), path.to_string());
                 }
                 Err(why) => {
                     self.alive.retain(|alive| *alive != mode);
-                    preamble.missing.push((mode, why));
+                    recording.unavailable(mode, why, Some(self.number))?;
                 }
             }
         }
-        preamble
+        Ok(paths)
     }
 
     fn write(
         &self,
-        preamble: Preamble,
+        paths: &Paths,
         rate: Option<u64>,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
-        let params = self.cell.params(self.plan.dataset_bytes, rate, &preamble.paths);
-        recording.cell(self.number, params)?;
-        for (mode, why) in preamble.missing {
-            recording.unavailable(mode, why, Some(self.number))?;
-        }
-        for error in preamble.errors {
-            recording.error_row(error)?;
-        }
-        Ok(())
+        let params = self.cell.params(self.plan.dataset_bytes, rate, paths);
+        Ok(recording.cell(self.number, params)?)
     }
 
     /// How long a sample lasts, the same in every mode, and the rate that all can keep up with.
@@ -251,7 +221,10 @@ impl CellRun<'_> {
 
 impl Lanes for CopyLanes<'_> {
     type Mode = CopyMode;
-    type Trouble = Trouble;
+
+    fn alive(&mut self) -> &mut Vec<CopyMode> {
+        &mut self.alive
+    }
 
     /// On the same core the victim and the copies take turns, and what counts is all of it.
     fn figure(&self, sample: &Sample) -> Option<f64> {
@@ -259,17 +232,13 @@ impl Lanes for CopyLanes<'_> {
         stats::rate(&ExperimentKind::Retention, sample, metric)
     }
 
-    fn is_alive(&self, mode: CopyMode) -> bool {
-        self.alive.contains(&mode)
-    }
-
     /// Takes one sample, its warm-up before and its check after it.
-    fn sample(&mut self, mode: CopyMode, at: At) -> Result<Sample, Trouble> {
+    fn sample(&mut self, mode: CopyMode, at: At) -> Result<Sample, Failure> {
         self.stop.check()?;
         let felt = self.bench.run(mode, self.length)?;
-        self.bench.check().map_err(Trouble::Wrong)?;
+        self.bench.check()?;
         if felt.passes.is_empty() {
-            return Err(Trouble::NoPass);
+            return Err(Failure::Answer(NO_PASS.to_owned()));
         }
         let (pass_ns, passes) = felt.passes.into_iter().unzip();
         let mut series =
@@ -287,29 +256,16 @@ impl Lanes for CopyLanes<'_> {
         &mut self,
         mode: CopyMode,
         at: At,
-        trouble: Trouble,
+        failure: Failure,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
-        let error = match trouble {
-            Trouble::Failure(failure) => return Err(failure.into()),
-            Trouble::Wrong(wrong) => {
-                self.alive.retain(|alive| *alive != mode);
-                wrong_byte(at.cell, mode, &wrong)
-            }
-            Trouble::NoPass => RunError {
-                cell: at.cell,
-                mode: mode.to_string(),
-                what: "no pass of the victim fitted into the sample: the machine was too busy"
-                    .to_owned(),
-                wrong_byte: false,
-            },
-        };
-        Ok(recording.error_row(error)?)
+        match &failure {
+            Failure::Answer(_) => {}
+            wrong if wrong.is_wrong_byte() => self.alive.retain(|alive| *alive != mode),
+            _ => return Err(failure.into()),
+        }
+        Ok(recording.error(at.cell, mode, &failure)?)
     }
-}
-
-fn wrong_byte(cell: u32, mode: CopyMode, wrong: &Wrong) -> RunError {
-    RunError { cell, mode: mode.to_string(), what: wrong.to_string(), wrong_byte: true }
 }
 
 /// Bytes per second that the run copied.
