@@ -2,26 +2,36 @@
 
 /// Defines `defaults()` of an experiment: its `DEFAULTS_TOML`, read once, as its `Defaults`.
 macro_rules! reads_defaults {
-    ($name:literal) => {
-        /// The defaults, read.
-        ///
-        /// # Panics
-        ///
-        /// When the embedded file is not what it was when the tests passed.
-        #[must_use]
-        pub fn defaults() -> &'static Defaults {
-            static DEFAULTS: std::sync::LazyLock<Defaults> = std::sync::LazyLock::new(|| {
-                toml::from_str(DEFAULTS_TOML).expect(concat!(
-                    "bench/experiments/",
-                    $name,
-                    ".toml parses"
-                ))
+    () => {
+        /// The defaults, with those of `--quick` in the place of others if it is given.
+        pub fn defaults(is_quick: bool) -> &'static Defaults {
+            static DEFAULTS: std::sync::LazyLock<[Defaults; 2]> = std::sync::LazyLock::new(|| {
+                [false, true].map(|is_quick| crate::experiment::read(DEFAULTS_TOML, is_quick))
             });
-            &DEFAULTS
+            &DEFAULTS[usize::from(is_quick)]
         }
     };
 }
 pub(crate) use reads_defaults;
+
+/// Reads a file of defaults, which is embedded: it is what it was when the tests passed.
+pub(crate) fn read<D: serde::de::DeserializeOwned>(defaults: &str, is_quick: bool) -> D {
+    let mut table = defaults.parse().expect("defaults are TOML");
+    choose(&mut table, is_quick);
+    table.try_into().expect("defaults are whole")
+}
+
+/// Of two settings, `name` and `quick_name`, leaves the one that is asked for, as `name`.
+fn choose(table: &mut toml::Table, is_quick: bool) {
+    for name in table.keys().cloned().collect::<Vec<String>>() {
+        if let Some(usual) = name.strip_prefix("quick_") {
+            let quick = table.remove(&name).filter(|_| is_quick);
+            table.extend(quick.map(|quick| (usual.to_owned(), quick)));
+        } else if let Some(toml::Value::Table(inner)) = table.get_mut(&name) {
+            choose(inner, is_quick);
+        }
+    }
+}
 
 /// The text form of an enum whose values are words, and back.
 macro_rules! words {

@@ -55,13 +55,19 @@ mod tests {
             let table: toml::Table = toml::from_str(listed.defaults).unwrap();
             assert_eq!(table["name"].as_str(), Some(listed.experiment.as_str()));
         }
-        let net = net::defaults();
-        let all = net.families.iter().chain(&net.quick_families);
-        assert!({ all }.all(|family| net::FAMILIES.contains(family)));
-        let pingpong = pingpong::defaults();
-        assert!(pingpong.families.iter().all(|family| pingpong::FAMILIES.contains(family)));
-        let (copies, fills) = (memcpy::defaults(), memset::defaults());
-        let (walks, pages) = (order::defaults(), &pages::defaults().pages);
+        for is_quick in [false, true] {
+            let families = &net::defaults(is_quick).families;
+            assert!(families.iter().all(|family| net::FAMILIES.contains(family)));
+            let families = &pingpong::defaults(is_quick).families;
+            assert!(families.iter().all(|family| pingpong::FAMILIES.contains(family)));
+            let (unix, http) = (unix::defaults(is_quick).pairs, http::defaults(is_quick).pairs);
+            let (app, sends) = (app::defaults(is_quick).pairs, retention::defaults(is_quick));
+            let all = [unix, http, app, sends.sends.pairs, sends.copies.pairs];
+            let least = if is_quick { 5 } else { 9 };
+            assert!(all.iter().all(|pairs| (*pairs == 5) == is_quick && *pairs >= least));
+        }
+        let (copies, fills) = (memcpy::defaults(true), memset::defaults(true));
+        let (walks, pages) = (order::defaults(true), &pages::defaults(true).pages);
         let cold = Heat::Cold;
         for (task, baseline, peers) in [
             (Task::Copy { source: cold, destination: cold }, &copies.baseline, &copies.peers),

@@ -10,10 +10,8 @@ use serde::Deserialize;
 pub struct Closed {
     /// How long a sample's clock runs, in milliseconds.
     pub sample_ms: u64,
-    pub quick_sample_ms: u64,
     /// How long the clients ask before the clock runs.
     pub warm_up_ms: u64,
-    pub quick_warm_up_ms: u64,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -23,10 +21,8 @@ pub struct Open {
     pub rate_percent: u32,
     /// How long the part of the schedule is that counts, in milliseconds.
     pub sample_ms: u64,
-    pub quick_sample_ms: u64,
     /// How long the part before it is.
     pub warm_up_ms: u64,
-    pub quick_warm_up_ms: u64,
 }
 
 /// How many requests per second a latency is measured at.
@@ -135,17 +131,11 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    pub(crate) fn new(closed: &Closed, open: &Open, is_quick: bool) -> Lengths {
-        let ms = |whole, quick| Duration::from_millis(if is_quick { quick } else { whole });
+    pub(crate) fn new(closed: &Closed, open: &Open) -> Lengths {
+        let ms = Duration::from_millis;
         Lengths {
-            closed: Times {
-                sample: ms(closed.sample_ms, closed.quick_sample_ms),
-                warm_up: ms(closed.warm_up_ms, closed.quick_warm_up_ms),
-            },
-            open: Times {
-                sample: ms(open.sample_ms, open.quick_sample_ms),
-                warm_up: ms(open.warm_up_ms, open.quick_warm_up_ms),
-            },
+            closed: Times { sample: ms(closed.sample_ms), warm_up: ms(closed.warm_up_ms) },
+            open: Times { sample: ms(open.sample_ms), warm_up: ms(open.warm_up_ms) },
         }
     }
 

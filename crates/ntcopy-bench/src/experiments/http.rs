@@ -159,22 +159,19 @@ pub struct Defaults {
     /// Between client and proxy.
     pub scheme: Scheme,
     pub object_bytes: Vec<u64>,
-    pub quick_object_bytes: Vec<u64>,
     pub connections: Vec<u32>,
-    pub quick_connections: Vec<u32>,
     /// Sizes of the data set in bytes.
     pub dataset_bytes: Vec<u64>,
     /// Threads of the proxy, and of the backend.
     pub workers: u32,
     pub pairs: u32,
-    pub quick_pairs: u32,
     /// The defaults of the form that asks without a pause.
     pub closed: Closed,
     /// The defaults of the form that asks on a schedule.
     pub open: Open,
 }
 
-reads_defaults!("http");
+reads_defaults!();
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]

@@ -5,13 +5,9 @@ use std::time::Duration;
 use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
-use crate::experiment::bulk::{Heat, Pages, Task, Way};
+use crate::experiment::bulk::{Heat, Pages, Task};
 use crate::experiment::size;
-use crate::plan::bulk::{
-    BulkCell, BulkPlan, LINE_BYTES, Resources, budget_bytes, check_sizes, check_threads,
-    too_little_memory, ways,
-};
-use crate::plan::error::check_pairs;
+use crate::plan::bulk::{BulkPlan, LINE_BYTES, Resources, check_sizes, check_threads, ways};
 use crate::plan::{PlanError, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memcpy.toml");
@@ -25,10 +21,8 @@ pub struct Defaults {
     pub baseline: String,
     pub peers: Vec<String>,
     pub size_bytes: Vec<u64>,
-    pub quick_size_bytes: Vec<u64>,
     /// Threads that copy at once, each on its CPU.
     pub threads: Vec<u32>,
-    pub quick_threads: Vec<u32>,
     /// Times the last-level cache that a cold side's region is large.
     pub region_llcs: u64,
     /// Bytes of that region at least.
@@ -39,12 +33,10 @@ pub struct Defaults {
     pub warm_up_ms: u64,
     /// How long a sample lasts about, in milliseconds.
     pub sample_ms: u64,
-    pub quick_sample_ms: u64,
     pub pairs: u32,
-    pub quick_pairs: u32,
 }
 
-crate::experiment::reads_defaults!("memcpy");
+crate::experiment::reads_defaults!();
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
@@ -86,15 +78,9 @@ pub fn plan(
     resources: &Resources,
     tuned_threshold_bytes: Option<u64>,
 ) -> Result<BulkPlan, PlanError> {
-    let defaults = defaults();
-    let (pairs, sample_ms, sizes, threads) = if settings.quick {
-        let (sizes, threads) = (&defaults.quick_size_bytes, &defaults.quick_threads);
-        (defaults.quick_pairs, defaults.quick_sample_ms, sizes, threads)
-    } else {
-        (defaults.pairs, defaults.sample_ms, &defaults.size_bytes, &defaults.threads)
-    };
-    let sizes = or(&settings.size_bytes, sizes);
-    let mut threads = or(&settings.threads, threads);
+    let defaults = defaults(settings.quick);
+    let sizes = or(&settings.size_bytes, &defaults.size_bytes);
+    let mut threads = or(&settings.threads, &defaults.threads);
     check_sizes(&sizes)?;
     check_threads(&mut threads, !settings.threads.is_empty(), resources)?;
     let any = Task::Copy { source: Heat::Cold, destination: Heat::Cold };
@@ -105,29 +91,22 @@ pub fn plan(
     if region == 0 {
         return Err(PlanError::zero("region"));
     }
-    // The process with the corrected threshold has memory of its own.
-    let processes = if ways.contains(&Way::LibcTuned) { 2 } else { 1 };
-    let mut plan = BulkPlan {
-        experiment: ExperimentKind::Memcpy,
-        cells: Vec::new(),
-        ways,
-        pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
-        sample: Duration::from_millis(sample_ms),
-        warm_up: Duration::from_millis(defaults.warm_up_ms),
-        cold_warm_up_bytes: resources.llc_bytes.min(defaults.most_warm_up_bytes).min(region),
-        source_bytes: 0,
-        destination_bytes: 0,
-        huge_pages: settings.pages == Pages::Huge,
-        cpus: resources.cpus.clone(),
-        tuned_threshold_bytes,
-    };
+    let extent = (settings.pairs.unwrap_or(defaults.pairs), defaults.sample_ms);
+    let mut plan = BulkPlan::new(ExperimentKind::Memcpy, ways, extent, settings.pages, resources)?;
+    plan.warm_up = Duration::from_millis(defaults.warm_up_ms);
+    plan.cold_warm_up_bytes = resources.llc_bytes.min(defaults.most_warm_up_bytes).min(region);
+    plan.tuned_threshold_bytes = tuned_threshold_bytes;
     for threads in threads {
         for source in or(&settings.source, &[Heat::Hot, Heat::Cold]) {
             for destination in or(&settings.destination, &[Heat::Hot, Heat::Cold]) {
-                for size_bytes in &sizes {
+                for size_bytes in sizes.iter().copied() {
+                    let slots = u64::from(threads) * size_bytes.next_multiple_of(LINE_BYTES);
+                    let sides = [source, destination].map(|heat| match heat {
+                        Heat::Hot => slots,
+                        Heat::Cold => slots.max(region),
+                    });
                     let task = Task::Copy { source, destination };
-                    let cell = BulkCell { task, size_bytes: *size_bytes, threads, left_out: None };
-                    add(&mut plan, cell, region, processes, resources);
+                    plan.add((task, size_bytes, threads), sides, resources);
                 }
             }
         }
@@ -135,34 +114,11 @@ pub fn plan(
     Ok(plan)
 }
 
-/// Adds a cell, and the memory that it needs; without that memory, the reason.
-fn add(
-    plan: &mut BulkPlan,
-    mut cell: BulkCell,
-    region: u64,
-    processes: u64,
-    resources: &Resources,
-) {
-    let Task::Copy { source, destination } = cell.task else { return };
-    let slots = u64::from(cell.threads) * cell.size_bytes.next_multiple_of(LINE_BYTES);
-    let side = |heat| match heat {
-        Heat::Hot => slots,
-        Heat::Cold => slots.max(region),
-    };
-    let (source, destination) = (side(source), side(destination));
-    if processes * (source + destination) > budget_bytes(resources) {
-        cell.left_out = Some(too_little_memory(processes * (source + destination), resources));
-    } else {
-        plan.source_bytes = plan.source_bytes.max(source);
-        plan.destination_bytes = plan.destination_bytes.max(destination);
-    }
-    plan.cells.push(cell);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::bulk::test_resources;
+    use crate::experiment::bulk::Way;
+    use crate::plan::bulk::{BulkCell, test_resources};
 
     const GIB: u64 = 1 << 30;
 
@@ -170,7 +126,7 @@ mod tests {
     fn memcpy_takes_every_combination_that_the_issue_names() {
         let plan = plan(&Settings::default(), &test_resources(2, 64 * GIB), None).unwrap();
         assert_eq!(plan.cells.len(), 10 * 2 * 2 * 2);
-        assert_eq!(plan.baseline(), Way::Libc);
+        assert_eq!(plan.ways[0], Way::Libc);
         assert!(plan.cells.iter().all(|cell| cell.left_out.is_none()));
         // Two threads of 1 GiB each; the region, 4 x 32 MiB raised to 256 MiB, is less.
         assert_eq!((plan.source_bytes, plan.destination_bytes), (2 * GIB, 2 * GIB));

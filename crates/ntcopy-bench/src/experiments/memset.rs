@@ -8,11 +8,7 @@ use serde::Deserialize;
 
 use crate::experiment::bulk::{Heat, Pages, Task, Way};
 use crate::experiment::size;
-use crate::plan::bulk::{
-    BulkCell, BulkPlan, LINE_BYTES, Resources, budget_bytes, check_sizes, check_threads,
-    too_little_memory, ways,
-};
-use crate::plan::error::check_pairs;
+use crate::plan::bulk::{BulkPlan, LINE_BYTES, Resources, check_sizes, check_threads, ways};
 use crate::plan::{PlanError, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memset.toml");
@@ -26,7 +22,6 @@ pub struct Defaults {
     pub baseline: String,
     pub peers: Vec<String>,
     pub size_bytes: Vec<u64>,
-    pub quick_size_bytes: Vec<u64>,
     /// Threads that fill at once, each on its CPU.
     pub threads: Vec<u32>,
     pub value: u8,
@@ -34,12 +29,10 @@ pub struct Defaults {
     pub warm_up_ms: u64,
     /// How long a sample lasts about, in milliseconds.
     pub sample_ms: u64,
-    pub quick_sample_ms: u64,
     pub pairs: u32,
-    pub quick_pairs: u32,
 }
 
-crate::experiment::reads_defaults!("memset");
+crate::experiment::reads_defaults!();
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
@@ -76,13 +69,8 @@ pub fn plan(
     resources: &Resources,
     tuned_threshold_bytes: Option<u64>,
 ) -> Result<BulkPlan, PlanError> {
-    let defaults = defaults();
-    let (pairs, sample_ms, sizes) = if settings.quick {
-        (defaults.quick_pairs, defaults.quick_sample_ms, &defaults.quick_size_bytes)
-    } else {
-        (defaults.pairs, defaults.sample_ms, &defaults.size_bytes)
-    };
-    let sizes = or(&settings.size_bytes, sizes);
+    let defaults = defaults(settings.quick);
+    let sizes = or(&settings.size_bytes, &defaults.size_bytes);
     check_sizes(&sizes)?;
     let mut threads = or(&settings.threads, &defaults.threads);
     check_threads(&mut threads, !settings.threads.is_empty(), resources)?;
@@ -92,35 +80,14 @@ pub fn plan(
     if settings.modes.is_empty() {
         ways.retain(|way| stores(*way, task));
     }
-    let mut plan = BulkPlan {
-        experiment: ExperimentKind::Memset,
-        cells: Vec::new(),
-        ways,
-        pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
-        sample: Duration::from_millis(sample_ms),
-        warm_up: Duration::from_millis(defaults.warm_up_ms),
-        cold_warm_up_bytes: 0,
-        source_bytes: 0,
-        destination_bytes: 0,
-        huge_pages: settings.pages == Pages::Huge,
-        cpus: resources.cpus.clone(),
-        tuned_threshold_bytes,
-    };
-    // The process with the other threshold has memory of its own.
-    let processes = if plan.ways.contains(&Way::LibcTuned) { 2 } else { 1 };
+    let extent = (settings.pairs.unwrap_or(defaults.pairs), defaults.sample_ms);
+    let mut plan = BulkPlan::new(ExperimentKind::Memset, ways, extent, settings.pages, resources)?;
+    plan.warm_up = Duration::from_millis(defaults.warm_up_ms);
+    plan.tuned_threshold_bytes = tuned_threshold_bytes;
     for threads in threads {
-        for size_bytes in &sizes {
+        for size_bytes in sizes.iter().copied() {
             let needed = u64::from(threads) * size_bytes.next_multiple_of(LINE_BYTES);
-            let fits = processes * needed <= budget_bytes(resources);
-            if fits {
-                plan.destination_bytes = plan.destination_bytes.max(needed);
-            }
-            plan.cells.push(BulkCell {
-                task,
-                size_bytes: *size_bytes,
-                threads,
-                left_out: (!fits).then(|| too_little_memory(processes * needed, resources)),
-            });
+            plan.add((task, size_bytes, threads), [0, needed], resources);
         }
     }
     Ok(plan)

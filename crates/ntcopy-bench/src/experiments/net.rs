@@ -28,22 +28,19 @@ pub struct Defaults {
     pub veth_modes: Vec<NetMode>,
     /// Families that are measured when none are asked for.
     pub families: Vec<Family>,
-    pub quick_families: Vec<Family>,
     pub request_bytes: Vec<u64>,
     pub response_bytes: Vec<u64>,
     pub connections: Vec<u32>,
-    pub quick_connections: Vec<u32>,
     /// The largest packet of the devices in bytes.
     pub mtu_bytes: u32,
     pub pairs: u32,
-    pub quick_pairs: u32,
     /// The defaults of the form that asks without a pause.
     pub closed: Closed,
     /// The defaults of the form that asks on a schedule.
     pub open: Open,
 }
 
-reads_defaults!("net");
+reads_defaults!();
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]

@@ -1,15 +1,10 @@
 //! Experiment `order`: its defaults, what a user may set, and the plan of it.
 
-use std::time::Duration;
-
 use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
 use crate::experiment::bulk::{ELEMENT_BYTES, MatrixTask, Pages, Task};
-use crate::plan::bulk::{
-    BulkCell, BulkPlan, Resources, budget_bytes, check_sizes, too_little_memory, ways,
-};
-use crate::plan::error::check_pairs;
+use crate::plan::bulk::{BulkPlan, Resources, check_sizes, ways};
 use crate::plan::{PlanError, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/order.toml");
@@ -24,16 +19,13 @@ pub struct Defaults {
     pub peers: Vec<String>,
     /// Rows, and columns, of the matrix.
     pub side: Vec<u64>,
-    pub quick_side: Vec<u64>,
     pub tasks: Vec<MatrixTask>,
     /// How long a sample lasts about, in milliseconds; at least one walk.
     pub sample_ms: u64,
-    pub quick_sample_ms: u64,
     pub pairs: u32,
-    pub quick_pairs: u32,
 }
 
-crate::experiment::reads_defaults!("order");
+crate::experiment::reads_defaults!();
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
@@ -57,13 +49,8 @@ pub struct Settings {
 }
 
 pub fn plan(settings: &Settings, resources: &Resources) -> Result<BulkPlan, PlanError> {
-    let defaults = defaults();
-    let (pairs, sample_ms, sides) = if settings.quick {
-        (defaults.quick_pairs, defaults.quick_sample_ms, &defaults.quick_side)
-    } else {
-        (defaults.pairs, defaults.sample_ms, &defaults.side)
-    };
-    let sides = or(&settings.side, sides);
+    let defaults = defaults(settings.quick);
+    let sides = or(&settings.side, &defaults.side);
     if sides.contains(&0) {
         return Err(PlanError::zero("side"));
     }
@@ -71,34 +58,12 @@ pub fn plan(settings: &Settings, resources: &Resources) -> Result<BulkPlan, Plan
     check_sizes(&sides.iter().map(bytes).collect::<Vec<u64>>())?;
     let tasks = or(&settings.tasks, &defaults.tasks);
     let peers = or(&settings.modes, &defaults.peers);
-    let mut plan = BulkPlan {
-        experiment: ExperimentKind::Order,
-        cells: Vec::new(),
-        ways: ways(&defaults.baseline, &peers, Task::Matrix(MatrixTask::Sum))?,
-        pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
-        sample: Duration::from_millis(sample_ms),
-        warm_up: Duration::ZERO,
-        cold_warm_up_bytes: 0,
-        source_bytes: 0,
-        destination_bytes: 0,
-        huge_pages: settings.pages == Pages::Huge,
-        cpus: resources.cpus.clone(),
-        tuned_threshold_bytes: None,
-    };
-    for side in &sides {
+    let ways = ways(&defaults.baseline, &peers, Task::Matrix(MatrixTask::Sum))?;
+    let extent = (settings.pairs.unwrap_or(defaults.pairs), defaults.sample_ms);
+    let mut plan = BulkPlan::new(ExperimentKind::Order, ways, extent, settings.pages, resources)?;
+    for size_bytes in sides.iter().map(bytes) {
         for task in &tasks {
-            let (size_bytes, matrices) = (bytes(side), 2);
-            let fits = matrices * size_bytes <= budget_bytes(resources);
-            if fits {
-                plan.source_bytes = plan.source_bytes.max(size_bytes);
-                plan.destination_bytes = plan.destination_bytes.max(size_bytes);
-            }
-            plan.cells.push(BulkCell {
-                task: Task::Matrix(*task),
-                size_bytes,
-                threads: 1,
-                left_out: (!fits).then(|| too_little_memory(matrices * size_bytes, resources)),
-            });
+            plan.add((Task::Matrix(*task), size_bytes, 1), [size_bytes; 2], resources);
         }
     }
     Ok(plan)

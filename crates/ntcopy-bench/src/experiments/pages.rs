@@ -22,7 +22,6 @@ pub struct Defaults {
     pub name: ExperimentKind,
     pub about: String,
     pub pairs: u32,
-    pub quick_pairs: u32,
     /// Those of `--form pages`.
     pub pages: PagesDefaults,
     /// Those of `--form fork`.
@@ -39,7 +38,6 @@ pub struct PagesDefaults {
     pub actions: Vec<Action>,
     pub read_back: Vec<ReadBack>,
     pub buffer_bytes: Vec<u64>,
-    pub quick_buffer_bytes: Vec<u64>,
     /// Times the last-level cache that one more buffer is large.
     pub beyond_llcs: u64,
     /// And how large it is at most.
@@ -48,10 +46,9 @@ pub struct PagesDefaults {
     pub warm_up_ms: u64,
     /// How long a sample lasts about, in milliseconds.
     pub sample_ms: u64,
-    pub quick_sample_ms: u64,
 }
 
-reads_defaults!("pages");
+reads_defaults!();
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]

@@ -31,18 +31,14 @@ pub struct Defaults {
     /// Families that are measured when none are asked for.
     pub families: Vec<Family>,
     pub message_bytes: Vec<u64>,
-    pub quick_message_bytes: Vec<u64>,
     /// How long a mode runs in a cell, all its samples together, in milliseconds.
     pub duration_ms: u64,
-    pub quick_duration_ms: u64,
     /// How long it runs before each sample.
     pub warm_up_ms: u64,
-    pub quick_warm_up_ms: u64,
     pub pairs: u32,
-    pub quick_pairs: u32,
 }
 
-reads_defaults!("pingpong");
+reads_defaults!();
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq)]

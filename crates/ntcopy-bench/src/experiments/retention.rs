@@ -43,13 +43,11 @@ pub struct Sends {
     /// Size of the data set in bytes.
     pub dataset_bytes: u64,
     pub pairs: u32,
-    pub quick_pairs: u32,
     /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,
-    pub quick_sample_ms: u64,
 }
 
-reads_defaults!("retention");
+reads_defaults!();
 
 /// The modes of these names, or of the default ones.
 fn modes<M: FromStr<Err = String> + Clone>(
@@ -100,7 +98,8 @@ pub struct Settings {
 impl Settings {
     /// The modes to measure of sends: the baseline, `idle`, and those asked for.
     fn modes_of_sends(&self) -> Result<Vec<Mode>, PlanError> {
-        let mut modes = with_baseline(Mode::Copy, &modes(&self.modes, &defaults().sends.modes)?);
+        let mut modes =
+            with_baseline(Mode::Copy, &modes(&self.modes, &defaults(self.quick).sends.modes)?);
         modes.insert(1, Mode::Idle);
         Ok(modes)
     }
@@ -108,7 +107,7 @@ impl Settings {
     #[must_use]
     pub fn cells(&self) -> Vec<(u32, u64)> {
         if self.sockets.is_empty() && self.object_bytes.is_empty() {
-            return defaults().sends.cells.clone();
+            return defaults(self.quick).sends.cells.clone();
         }
         let (sockets, objects) = (or(&self.sockets, &[1]), or(&self.object_bytes, &[1 << 20]));
         let pairs = |object: u64| sockets.iter().map(move |sockets| (*sockets, object));

@@ -25,7 +25,6 @@ pub struct Defaults {
     pub modes: Vec<Mode>,
     pub object_bytes: u64,
     pub pairs: u32,
-    pub quick_pairs: u32,
     pub rounds: RoundDefaults,
     pub sweep: SweepDefaults,
     pub free_running: FreeDefaults,
@@ -42,10 +41,8 @@ pub struct RoundDefaults {
     pub small_per_object: Vec<u32>,
     /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,
-    pub quick_sample_ms: u64,
     /// How long a mode runs before a sample without being clocked, at least, in milliseconds.
     pub warm_up_ms: u64,
-    pub quick_warm_up_ms: u64,
 }
 
 /// The sweep: every combination of these, in rounds.
@@ -60,13 +57,10 @@ pub struct SweepDefaults {
     /// Sizes of the object, in bytes.
     pub object_bytes: Vec<u64>,
     pub pairs: u32,
-    pub quick_pairs: u32,
     /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,
-    pub quick_sample_ms: u64,
     /// How long a mode runs before a sample without being clocked, at least, in milliseconds.
     pub warm_up_ms: u64,
-    pub quick_warm_up_ms: u64,
     /// The sockets of a cell on which every byte is compared before timing.
     pub verified_sockets: u32,
 }
@@ -82,10 +76,9 @@ pub struct FreeDefaults {
     pub iterations: u64,
     /// How long a sample lasts about, in milliseconds, when the user names no iterations.
     pub sample_ms: u64,
-    pub quick_sample_ms: u64,
 }
 
-reads_defaults!("unix");
+reads_defaults!();
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
@@ -177,13 +170,9 @@ impl Settings {
     }
 
     /// The modes to measure, the baseline first, each once.
-    ///
-    /// # Panics
-    ///
-    /// The same as [`defaults`].
-    #[must_use]
     pub fn modes(&self) -> Vec<Mode> {
-        let usual = if self.sweep { &defaults().sweep.modes } else { &defaults().modes };
+        let defaults = defaults(self.quick);
+        let usual = if self.sweep { &defaults.sweep.modes } else { &defaults.modes };
         // Pages cannot be spliced into datagrams of a size that one chooses, nor small pieces.
         let has_no_pages = self.pieces() > 1
             || !self.beside.is_empty()
@@ -196,13 +185,8 @@ impl Settings {
     /// Interleaved groups to measure.
     #[must_use]
     pub fn pairs(&self) -> u32 {
-        let defaults = defaults();
-        let (pairs, quick_pairs) = if self.sweep {
-            (defaults.sweep.pairs, defaults.sweep.quick_pairs)
-        } else {
-            (defaults.pairs, defaults.quick_pairs)
-        };
-        self.pairs.unwrap_or(if self.quick { quick_pairs } else { pairs })
+        let defaults = defaults(self.quick);
+        self.pairs.unwrap_or(if self.sweep { defaults.sweep.pairs } else { defaults.pairs })
     }
 }
 
@@ -220,10 +204,10 @@ mod tests {
     fn a_sweep_has_modes_and_pairs_of_its_own_unless_told_otherwise() {
         let sweep = Settings { sweep: true, ..Settings::default() };
         assert_eq!(sweep.modes(), [Mode::Copy, Mode::Nt, Mode::Adaptive]);
-        assert_eq!(sweep.pairs(), defaults().sweep.pairs);
+        assert_eq!(sweep.pairs(), defaults(false).sweep.pairs);
         let told = Settings { modes: vec![Mode::Vmsplice], pairs: Some(9), ..sweep };
         assert_eq!((told.modes(), told.pairs()), (vec![Mode::Copy, Mode::Vmsplice], 9));
-        let defaults = &defaults().sweep;
+        let defaults = &defaults(false).sweep;
         let cells = [defaults.sockets.len(), defaults.dataset_bytes.len()];
         assert_eq!(cells.iter().product::<usize>() * defaults.object_bytes.len(), 72);
     }

@@ -6,7 +6,8 @@ use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Params};
 
 use super::PlanError;
-use crate::experiment::bulk::{ELEMENT_BYTES, Heat, PAGE_BYTES, PIECE_BYTES, Task, Way};
+use super::error::check_pairs;
+use crate::experiment::bulk::{ELEMENT_BYTES, Heat, PAGE_BYTES, PIECE_BYTES, Pages, Task, Way};
 
 /// Buffers of one slot begin at multiples of this many bytes: a cache line.
 pub const LINE_BYTES: u64 = 64;
@@ -130,13 +131,58 @@ pub fn side(matrix_bytes: u64) -> u64 {
 }
 
 impl BulkPlan {
-    /// The mode that the others are compared with.
-    #[must_use]
-    pub fn baseline(&self) -> Way {
-        self.ways.first().copied().unwrap_or(Way::Libc)
+    /// A plan that has no cells yet, and no warm-up.
+    pub(crate) fn new(
+        experiment: ExperimentKind,
+        ways: Vec<Way>,
+        (pairs, sample_ms): (u32, u64),
+        pages: Pages,
+        resources: &Resources,
+    ) -> Result<BulkPlan, PlanError> {
+        Ok(BulkPlan {
+            experiment,
+            cells: Vec::new(),
+            ways,
+            pairs: check_pairs(pairs)?,
+            sample: Duration::from_millis(sample_ms),
+            warm_up: Duration::ZERO,
+            cold_warm_up_bytes: 0,
+            source_bytes: 0,
+            destination_bytes: 0,
+            huge_pages: pages == Pages::Huge,
+            cpus: resources.cpus.clone(),
+            tuned_threshold_bytes: None,
+        })
     }
 
-    #[must_use]
+    /// Adds a cell, and the memory of its two sides; without that memory, the reason.
+    pub(crate) fn add(
+        &mut self,
+        (task, size_bytes, threads): (Task, u64, u32),
+        [source_bytes, destination_bytes]: [u64; 2],
+        resources: &Resources,
+    ) {
+        // The process with another threshold has memory of its own.
+        let processes = if self.ways.contains(&Way::LibcTuned) { 2 } else { 1 };
+        let needed = processes * (source_bytes + destination_bytes);
+        let available = resources.available_bytes;
+        // The rest of the system goes on.
+        let is_too_much = needed > available / 4 * 3;
+        let left_out = is_too_much.then(|| {
+            format!(
+                "needs {} MiB of memory, and of the {} MiB that are available no more than three \
+                 quarters are taken",
+                needed >> 20,
+                available >> 20
+            )
+        });
+        if !is_too_much {
+            self.source_bytes = self.source_bytes.max(source_bytes);
+            self.destination_bytes = self.destination_bytes.max(destination_bytes);
+        }
+        self.cells.push(BulkCell { task, size_bytes, threads, left_out });
+    }
+
     pub fn samples(&self) -> u64 {
         let measured = self.cells.iter().filter(|cell| cell.left_out.is_none()).count();
         measured as u64 * u64::from(self.pairs) * self.ways.len() as u64
@@ -194,21 +240,6 @@ pub(crate) fn check_threads(
     }
     threads.retain(|threads| !too_many(threads));
     Ok(())
-}
-
-/// What a measurement may take of the memory that is available: the rest of the system goes on.
-pub(crate) fn budget_bytes(resources: &Resources) -> u64 {
-    resources.available_bytes / 4 * 3
-}
-
-/// Why a cell that needs more memory than there is is left out.
-pub(crate) fn too_little_memory(needed_bytes: u64, resources: &Resources) -> String {
-    format!(
-        "needs {} MiB of memory, and of the {} MiB that are available no more than three quarters \
-         are taken",
-        needed_bytes >> 20,
-        resources.available_bytes >> 20
-    )
 }
 
 /// A machine with this number of CPUs and this memory.

@@ -125,11 +125,9 @@ pub struct Defaults {
     pub baseline: AppMode,
     /// Modes that are measured when none are asked for, beside `idle`.
     pub modes: Vec<AppMode>,
-    pub quick_modes: Vec<AppMode>,
     pub large_bytes: u64,
     /// Bytes of all large values together.
     pub dataset_bytes: u64,
-    pub quick_dataset_bytes: u64,
     /// Bytes of a piece of a large value in mode `chunked`.
     pub chunk_bytes: u64,
     pub small_bytes: u64,
@@ -139,20 +137,16 @@ pub struct Defaults {
     pub small_connections: u32,
     /// Connections that fetch large values.
     pub connections: Vec<u32>,
-    pub quick_connections: Vec<u32>,
     pub large_rates: Vec<String>,
     pub small_rate: String,
     pub pairs: u32,
-    pub quick_pairs: u32,
     /// How long the clocked part of a sample lasts, milliseconds.
     pub sample_ms: u64,
-    pub quick_sample_ms: u64,
     /// How long it goes before that.
     pub warm_up_ms: u64,
-    pub quick_warm_up_ms: u64,
 }
 
-reads_defaults!("app");
+reads_defaults!();
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default)]
@@ -205,13 +199,6 @@ fn small_rate(text: &str) -> Result<Rate, String> {
     match text.parse() {
         Ok(Rate::Off) => Err("without multigets nothing is measured".to_owned()),
         rate => rate,
-    }
-}
-
-impl Settings {
-    /// One default, or that of quick measurements.
-    fn pick<T>(&self, quick: T, whole: T) -> T {
-        if self.quick { quick } else { whole }
     }
 }
 
@@ -326,24 +313,19 @@ impl Plan {
 }
 
 /// Makes the plan for a program that is there.
-///
-/// # Panics
-///
-/// See [`defaults`].
 pub fn plan(
     settings: &Settings,
     (app, program): (App, PathBuf),
     hinting: BTreeMap<AppMode, Hinting>,
     cpus: &Cpus,
 ) -> Result<Plan, PlanError> {
-    let defaults = defaults();
-    let pairs = settings.pairs.unwrap_or(settings.pick(defaults.quick_pairs, defaults.pairs));
+    let defaults = defaults(settings.quick);
+    let pairs = settings.pairs.unwrap_or(defaults.pairs);
     if !settings.one_boot {
         check_pairs(pairs)?;
     }
     let data = data(settings)?;
-    let usual = settings.pick(&defaults.quick_connections, &defaults.connections);
-    let connections = or(&settings.connections, usual);
+    let connections = or(&settings.connections, &defaults.connections);
     check_connections(&connections, MOST_CONNECTIONS)?;
     let rates = match settings.large_rates.is_empty() {
         true => defaults.large_rates.iter().map(|rate| known(rate)).collect(),
@@ -353,7 +335,6 @@ pub fn plan(
         connections.iter().map(move |connections| AppCell { connections: *connections, rate })
     };
     let ms = Duration::from_millis;
-    let sample = ms(settings.pick(defaults.quick_sample_ms, defaults.sample_ms));
     Ok(Plan {
         app,
         program,
@@ -368,10 +349,10 @@ pub fn plan(
         capacity: settings.capacity,
         cells: rates.into_iter().flat_map(cell).collect(),
         pairs,
-        sample: settings.sample.map_or(sample, |asked| asked.0),
+        sample: settings.sample.map_or(ms(defaults.sample_ms), |asked| asked.0),
         warm_up: match settings.sample {
             Some(asked) => asked.0 / WARM_UP_PART,
-            None => ms(settings.pick(defaults.quick_warm_up_ms, defaults.warm_up_ms)),
+            None => ms(defaults.warm_up_ms),
         },
         cpus: two_places(&settings.cpus, cpus, TWO_CPUS)?,
     })
@@ -387,15 +368,13 @@ where
 
 /// The baseline, `idle`, and those asked for.
 fn modes(settings: &Settings) -> Vec<AppMode> {
-    let defaults = defaults();
-    let usual = settings.pick(&defaults.quick_modes, &defaults.modes);
-    let asked = or(&settings.modes, usual);
+    let asked = or(&settings.modes, &defaults(settings.quick).modes);
     let asked: Vec<AppMode> = [AppMode::Idle].into_iter().chain(asked).collect();
     with_baseline(AppMode::Copy, &asked)
 }
 
 fn data(settings: &Settings) -> Result<Data, PlanError> {
-    let defaults = defaults();
+    let defaults = defaults(settings.quick);
     let large_bytes = settings.large_bytes.unwrap_or(defaults.large_bytes);
     let small_bytes = settings.small_bytes.unwrap_or(defaults.small_bytes);
     for (name, bytes) in [("large", large_bytes), ("small", small_bytes)] {
@@ -403,8 +382,7 @@ fn data(settings: &Settings) -> Result<Data, PlanError> {
             return Err(PlanError::zero(name));
         }
     }
-    let whole = settings.pick(defaults.quick_dataset_bytes, defaults.dataset_bytes);
-    let dataset = settings.dataset_bytes.unwrap_or(whole.max(large_bytes));
+    let dataset = settings.dataset_bytes.unwrap_or(defaults.dataset_bytes.max(large_bytes));
     let large_values = dataset / large_bytes;
     if !(1..=MOST_VALUES).contains(&large_values) {
         return Err(PlanError::small_dataset(dataset, large_bytes));

@@ -205,9 +205,8 @@ impl HttpPlan {
 }
 
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
-    let defaults = defaults();
-    let pairs = if settings.quick { defaults.quick_pairs } else { defaults.pairs };
-    let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
+    let defaults = defaults(settings.quick);
+    let pairs = check_pairs(settings.pairs.unwrap_or(defaults.pairs))?;
     let starts = settings.starts.unwrap_or(if settings.quick { 1 } else { pairs }).min(pairs);
     if starts == 0 {
         return Err(PlanError::zero("starts"));
@@ -240,7 +239,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         haproxy_pipe_bytes: settings.haproxy_pipe_bytes,
         pairs,
         starts,
-        lengths: Lengths::new(&defaults.closed, &defaults.open, settings.quick),
+        lengths: Lengths::new(&defaults.closed, &defaults.open),
     })
 }
 
@@ -256,13 +255,14 @@ fn congestion(name: &str) -> Result<String, PlanError> {
 
 /// Every stack in every mode that it has, the first stack's baseline first.
 fn ways(settings: &Settings, scheme: Scheme) -> Result<Vec<Way>, PlanError> {
-    let stacks = or(&settings.stacks, &defaults().stacks);
+    let defaults = defaults(settings.quick);
+    let stacks = or(&settings.stacks, &defaults.stacks);
     if let Some(stack) = stacks.iter().copied().find(|stack| !stack.speaks(scheme)) {
         let what = format!("{stack} does not speak it; storaged+proxyd does");
         return Err(format!("--scheme {scheme}: {what}").into());
     }
-    let asked = or(&settings.modes, &defaults().modes);
-    let baseline = settings.baseline.unwrap_or(defaults().baseline);
+    let asked = or(&settings.modes, &defaults.modes);
+    let baseline = settings.baseline.unwrap_or(defaults.baseline);
     let has = |mode: &HttpMode| stacks.iter().any(|stack| stack.modes().contains(mode));
     if let Some(mode) = asked.iter().copied().find(|mode| !has(mode)) {
         let what = "none of the stacks asked for sends like that; storaged+proxyd does";
@@ -286,15 +286,10 @@ fn ways(settings: &Settings, scheme: Scheme) -> Result<Vec<Way>, PlanError> {
 }
 
 fn cells(settings: &Settings, rate: Rate) -> Result<Vec<HttpCell>, PlanError> {
-    let defaults = defaults();
-    let (objects, connections) = if settings.quick {
-        (&defaults.quick_object_bytes, &defaults.quick_connections)
-    } else {
-        (&defaults.object_bytes, &defaults.connections)
-    };
-    let objects = or(&settings.object_bytes, objects);
+    let defaults = defaults(settings.quick);
+    let objects = or(&settings.object_bytes, &defaults.object_bytes);
     let datasets = or(&settings.dataset_bytes, &defaults.dataset_bytes);
-    let connections = or(&settings.connections, connections);
+    let connections = or(&settings.connections, &defaults.connections);
     for (name, is_zero) in [("object", objects.contains(&0)), ("dataset", datasets.contains(&0))] {
         if is_zero {
             return Err(PlanError::zero(name));

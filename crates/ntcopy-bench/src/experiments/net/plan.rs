@@ -91,9 +91,8 @@ impl NetPlan {
 }
 
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<NetPlan, PlanError> {
-    let defaults = defaults();
-    let pairs = if settings.quick { defaults.quick_pairs } else { defaults.pairs };
-    let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
+    let defaults = defaults(settings.quick);
+    let pairs = check_pairs(settings.pairs.unwrap_or(defaults.pairs))?;
     let rate = settings.rate.unwrap_or(Rate::OfBaseline(defaults.open.rate_percent * 100));
     let cells = cells(settings, rate)?;
     let sides = Sides {
@@ -107,17 +106,12 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<NetPlan, PlanError> {
         places: places(&settings.cpus, cpus, TWO_CPUS)?,
         pairs,
     };
-    Ok(NetPlan {
-        cells,
-        sides,
-        rate,
-        lengths: Lengths::new(&defaults.closed, &defaults.open, settings.quick),
-    })
+    Ok(NetPlan { cells, sides, rate, lengths: Lengths::new(&defaults.closed, &defaults.open) })
 }
 
 /// The baseline, and what was asked for or is measured by default.
 fn modes(settings: &Settings) -> Result<Vec<NetMode>, PlanError> {
-    let defaults = defaults();
+    let defaults = defaults(settings.quick);
     let usual = if settings.veth { &defaults.veth_modes } else { &defaults.modes };
     let asked = or(&settings.modes, usual);
     if asked.contains(&NetMode::Nocache) && !settings.veth {
@@ -127,16 +121,11 @@ fn modes(settings: &Settings) -> Result<Vec<NetMode>, PlanError> {
 }
 
 fn cells(settings: &Settings, rate: Rate) -> Result<Vec<NetCell>, PlanError> {
-    let defaults = defaults();
-    let (families, connections) = if settings.quick {
-        (&defaults.quick_families, &defaults.quick_connections)
-    } else {
-        (&defaults.families, &defaults.connections)
-    };
-    let families = families_of(&settings.families, families, &FAMILIES)?;
+    let defaults = defaults(settings.quick);
+    let families = families_of(&settings.families, &defaults.families, &FAMILIES)?;
     let requests = or(&settings.request_bytes, &defaults.request_bytes);
     let responses = or(&settings.response_bytes, &defaults.response_bytes);
-    let connections = or(&settings.connections, connections);
+    let connections = or(&settings.connections, &defaults.connections);
     for (name, is_zero) in
         [("request", requests.contains(&0)), ("response", responses.contains(&0))]
     {

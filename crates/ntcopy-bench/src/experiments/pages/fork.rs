@@ -65,12 +65,10 @@ impl ForkMode {
 pub struct ForkDefaults {
     pub modes: Vec<ForkMode>,
     pub buffer_bytes: Vec<u64>,
-    pub quick_buffer_bytes: Vec<u64>,
     /// How long a mode runs before each sample without being clocked, in milliseconds.
     pub warm_up_ms: u64,
     /// How long a sample lasts about, in milliseconds.
     pub sample_ms: u64,
-    pub quick_sample_ms: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,13 +119,9 @@ impl ForkPlan {
 }
 
 pub fn plan(settings: &Settings) -> Result<ForkPlan, PlanError> {
-    let (all, defaults) = (defaults(), &defaults().fork);
-    let (pairs, sample_ms, buffers) = if settings.quick {
-        (all.quick_pairs, defaults.quick_sample_ms, &defaults.quick_buffer_bytes)
-    } else {
-        (all.pairs, defaults.sample_ms, &defaults.buffer_bytes)
-    };
-    let buffers = or(&settings.buffer_bytes, buffers);
+    let all = defaults(settings.quick);
+    let defaults = &all.fork;
+    let buffers = or(&settings.buffer_bytes, &defaults.buffer_bytes);
     check_pages(&buffers)?;
     let parsed = |mode: &String| mode.parse().map_err(|why| format!("--modes {why}").into());
     let asked = settings.modes.iter().map(parsed).collect::<Result<Vec<ForkMode>, PlanError>>()?;
@@ -141,8 +135,8 @@ pub fn plan(settings: &Settings) -> Result<ForkPlan, PlanError> {
     Ok(ForkPlan {
         cells,
         modes: with_baseline(ForkMode::Temporal, &or(&asked, &defaults.modes)),
-        pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
-        sample: Duration::from_millis(sample_ms),
+        pairs: check_pairs(settings.pairs.unwrap_or(all.pairs))?,
+        sample: Duration::from_millis(defaults.sample_ms),
         warm_up: Duration::from_millis(defaults.warm_up_ms),
     })
 }

@@ -4,41 +4,25 @@ use ntcopy_record::ExperimentKind;
 use std::time::Duration;
 
 use super::{Settings, defaults};
-use crate::experiment::bulk::{Action, PAGE_BYTES, ReadBack, Task};
-use crate::plan::bulk::{
-    BulkCell, BulkPlan, Resources, budget_bytes, check_pages, too_little_memory, ways,
-};
-use crate::plan::error::check_pairs;
+use crate::experiment::bulk::{Action, PAGE_BYTES, Pages, ReadBack, Task};
+use crate::plan::bulk::{BulkPlan, Resources, check_pages, ways};
 use crate::plan::{PlanError, or};
 
 pub fn plan(settings: &Settings, resources: &Resources) -> Result<BulkPlan, PlanError> {
-    let all = defaults();
+    let all = defaults(settings.quick);
     let defaults = &all.pages;
-    let (pairs, sample_ms) = if settings.quick {
-        (all.quick_pairs, defaults.quick_sample_ms)
-    } else {
-        (all.pairs, defaults.sample_ms)
-    };
     let buffers = buffers(settings, resources)?;
     let any = Task::Pages { action: Action::Copy, read_back: ReadBack::None };
-    let mut plan = BulkPlan {
-        experiment: ExperimentKind::Pages,
-        cells: Vec::new(),
-        ways: ways(&defaults.baseline, &or(&settings.modes, &defaults.peers), any)?,
-        pairs: check_pairs(settings.pairs.unwrap_or(pairs))?,
-        sample: Duration::from_millis(sample_ms),
-        warm_up: Duration::from_millis(defaults.warm_up_ms),
-        cold_warm_up_bytes: 0,
-        source_bytes: 0,
-        destination_bytes: 0,
-        huge_pages: true,
-        cpus: resources.cpus.clone(),
-        tuned_threshold_bytes: None,
-    };
+    let ways = ways(&defaults.baseline, &or(&settings.modes, &defaults.peers), any)?;
+    let extent = (settings.pairs.unwrap_or(all.pairs), defaults.sample_ms);
+    let mut plan = BulkPlan::new(ExperimentKind::Pages, ways, extent, Pages::Huge, resources)?;
+    plan.warm_up = Duration::from_millis(defaults.warm_up_ms);
     for action in or(&settings.actions, &defaults.actions) {
         for read_back in or(&settings.read_back, &defaults.read_back) {
-            for size_bytes in &buffers {
-                add(&mut plan, Task::Pages { action, read_back }, *size_bytes, resources);
+            for size_bytes in buffers.iter().copied() {
+                let source = if action == Action::Copy { size_bytes } else { 0 };
+                let task = Task::Pages { action, read_back };
+                plan.add((task, size_bytes, 1), [source, size_bytes], resources);
             }
         }
     }
@@ -48,12 +32,8 @@ pub fn plan(settings: &Settings, resources: &Resources) -> Result<BulkPlan, Plan
 /// The sizes of the buffer: those that were asked for; or the default ones, and one beyond the
 /// last-level cache.
 fn buffers(settings: &Settings, resources: &Resources) -> Result<Vec<u64>, PlanError> {
-    let defaults = &defaults().pages;
-    let mut buffers = match (settings.buffer_bytes.is_empty(), settings.quick) {
-        (false, _) => settings.buffer_bytes.clone(),
-        (true, true) => defaults.quick_buffer_bytes.clone(),
-        (true, false) => defaults.buffer_bytes.clone(),
-    };
+    let defaults = &defaults(settings.quick).pages;
+    let mut buffers = or(&settings.buffer_bytes, &defaults.buffer_bytes);
     if settings.buffer_bytes.is_empty() && !settings.quick {
         let beyond = (defaults.beyond_llcs * resources.llc_bytes).min(defaults.most_beyond_bytes);
         let beyond = beyond.next_multiple_of(PAGE_BYTES);
@@ -65,24 +45,11 @@ fn buffers(settings: &Settings, resources: &Resources) -> Result<Vec<u64>, PlanE
     Ok(buffers)
 }
 
-/// Adds a cell, and the memory that it needs; without that memory, the reason.
-fn add(plan: &mut BulkPlan, task: Task, size_bytes: u64, resources: &Resources) {
-    let is_copy = matches!(task, Task::Pages { action: Action::Copy, .. });
-    let source_bytes = if is_copy { size_bytes } else { 0 };
-    let needed = source_bytes + size_bytes;
-    let left_out = (needed > budget_bytes(resources)).then(|| too_little_memory(needed, resources));
-    if left_out.is_none() {
-        plan.source_bytes = plan.source_bytes.max(source_bytes);
-        plan.destination_bytes = plan.destination_bytes.max(size_bytes);
-    }
-    plan.cells.push(BulkCell { task, size_bytes, threads: 1, left_out });
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::fork::{self, ForkMode, User};
     use super::*;
-    use crate::plan::bulk::test_resources;
+    use crate::plan::bulk::{BulkCell, test_resources};
 
     const GIB: u64 = 1 << 30;
 
@@ -91,7 +58,7 @@ mod tests {
         let plan = plan(&Settings::default(), &test_resources(1, 64 * GIB)).unwrap();
         // Two actions, three ways to read back; three sizes and twice the 32 MiB of the cache.
         assert_eq!(plan.cells.len(), 2 * 3 * 4);
-        assert_eq!(plan.baseline().to_string(), "rep-b");
+        assert_eq!(plan.ways[0].to_string(), "rep-b");
         assert_eq!((plan.source_bytes, plan.destination_bytes), (64 << 20, 64 << 20));
         let measured = |action| {
             let task = |cell: &&BulkCell| matches!(cell.task, Task::Pages { action: a, .. } if a == action);

@@ -58,12 +58,10 @@ impl PingPongPlan {
 }
 
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<PingPongPlan, PlanError> {
-    let defaults = defaults();
-    let pick = |long: u64, quick: u64| if settings.quick { quick } else { long };
-    let pairs = if settings.quick { defaults.quick_pairs } else { defaults.pairs };
-    let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
+    let defaults = defaults(settings.quick);
+    let pairs = check_pairs(settings.pairs.unwrap_or(defaults.pairs))?;
     let duration = match settings.duration_s {
-        None => Duration::from_millis(pick(defaults.duration_ms, defaults.quick_duration_ms)),
+        None => Duration::from_millis(defaults.duration_ms),
         Some(seconds) if (SHORTEST_S..=LONGEST_S).contains(&seconds) => {
             Duration::from_secs_f64(seconds)
         }
@@ -75,7 +73,6 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<PingPongPlan, PlanError>
     if asked.contains(&NetMode::Nocache) {
         return Err(PlanError::no_device("`ntcopy bench net --veth` has one"));
     }
-    let ms = |long: u64, quick: u64| Duration::from_millis(pick(long, quick));
     let cells = cells(settings)?;
     let sides = Sides {
         modes: with_baseline(NetMode::Copy, &asked),
@@ -89,24 +86,20 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<PingPongPlan, PlanError>
         cells,
         sides,
         sample: duration / pairs,
-        warm_up: ms(defaults.warm_up_ms, defaults.quick_warm_up_ms),
+        warm_up: Duration::from_millis(defaults.warm_up_ms),
     })
 }
 
 fn cells(settings: &Settings) -> Result<Vec<PingPongCell>, PlanError> {
-    let defaults = defaults();
+    let defaults = defaults(settings.quick);
     let families = families_of(&settings.families, &defaults.families, &FAMILIES)?;
-    let messages = match (settings.message_bytes.is_empty(), settings.quick) {
-        (false, _) => &settings.message_bytes,
-        (true, true) => &defaults.quick_message_bytes,
-        (true, false) => &defaults.message_bytes,
-    };
+    let messages = or(&settings.message_bytes, &defaults.message_bytes);
     if let Some(small) = messages.iter().find(|bytes| **bytes < SMALLEST_MESSAGE_BYTES) {
         let small = Bytes(*small);
         let what = "a message begins with its number, which takes 8 bytes";
         return Err(format!("--message {small}: {what}").into());
     }
-    check_sizes(&[], messages)?;
+    check_sizes(&[], &messages)?;
     let mut cells = Vec::new();
     for family in families {
         for message_bytes in messages.iter().copied() {

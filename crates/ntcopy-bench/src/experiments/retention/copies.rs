@@ -49,10 +49,8 @@ pub struct Defaults {
     pub dataset_by_llc: u64,
     pub most_dataset_bytes: u64,
     pub pairs: u32,
-    pub quick_pairs: u32,
     /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,
-    pub quick_sample_ms: u64,
     /// How long the mode runs before a sample, at least, in milliseconds.
     pub warm_up_ms: u64,
 }
@@ -61,7 +59,7 @@ impl Settings {
     /// The modes to measure of copies, each once: `idle`, and those asked for.
     fn modes_of_copies(&self) -> Result<Vec<CopyMode>, PlanError> {
         let hint = "to measure sends, name --sockets, --family or a --kernel";
-        let asked = super::modes(&self.modes, &defaults().copies.modes)
+        let asked = super::modes(&self.modes, &defaults(self.quick).copies.modes)
             .map_err(|error| PlanError::from(format!("{error}; {hint}")))?;
         Ok(with_baseline(CopyMode::Idle, &asked))
     }
@@ -77,6 +75,6 @@ mod tests {
         let settings = Settings { modes: asked, ..Settings::default() };
         assert_eq!(settings.modes_of_copies().unwrap(), [CopyMode::Idle, CopyMode::Nt]);
         assert_eq!(Settings::default().modes_of_copies().unwrap(), CopyMode::ALL);
-        assert_eq!(defaults().copies.victims, Victim::ALL);
+        assert_eq!(defaults(false).copies.victims, Victim::ALL);
     }
 }

@@ -10,13 +10,8 @@ use crate::plan::{CellPlan, Cpus, Form, Plan, PlanError, or};
 
 /// Makes the plan: victim, sender and reader all on one CPU.
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
-    let defaults = &defaults().sends;
-    let (sample_ms, pairs) = if settings.quick {
-        (defaults.quick_sample_ms, defaults.quick_pairs)
-    } else {
-        (defaults.sample_ms, defaults.pairs)
-    };
-    let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
+    let defaults = &defaults(settings.quick).sends;
+    let pairs = check_pairs(settings.pairs.unwrap_or(defaults.pairs))?;
     let modes = settings.modes_of_sends()?;
     if modes.contains(&Mode::Vmsplice) {
         let what = "vmsplice copies nothing that could push a hot set out: leave it out of --modes";
@@ -52,7 +47,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
         cells,
         modes,
         pairs,
-        round_sample: Duration::from_millis(sample_ms),
+        round_sample: Duration::from_millis(defaults.sample_ms),
         warm_up: Duration::ZERO,
         free_sample: Duration::ZERO,
         verified_sockets: u32::MAX,
@@ -61,7 +56,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
 
 /// The hot sets, in whole lines.
 fn hot_sets(settings: &Settings) -> Result<Vec<u64>, PlanError> {
-    let asked = or(&settings.hot_set_bytes, &[defaults().sends.hot_set_bytes]);
+    let asked = or(&settings.hot_set_bytes, &[defaults(settings.quick).sends.hot_set_bytes]);
     if asked.iter().any(|bytes| *bytes < 2 * LINE_BYTES) {
         return Err(PlanError::small_hot_set());
     }

@@ -19,25 +19,19 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
     } else {
         grid(settings, pair, &others)?
     };
-    let defaults = defaults();
-    let (rounds, sweep, free) = (&defaults.rounds, &defaults.sweep, &defaults.free_running);
-    let choose = |full, quick| Duration::from_millis(if settings.quick { quick } else { full });
-    let of = |rounds: Duration, sweep| if settings.sweep { sweep } else { rounds };
+    let defaults = defaults(settings.quick);
+    let (rounds, sweep) = (&defaults.rounds, &defaults.sweep);
+    let ms = Duration::from_millis;
+    let of = |rounds, of_sweep| ms(if settings.sweep { of_sweep } else { rounds });
     Ok(Plan {
         experiment: ExperimentKind::Unix,
         cells,
         modes: settings.modes(),
         pairs: settings.pairs(),
-        round_sample: of(
-            choose(rounds.sample_ms, rounds.quick_sample_ms),
-            choose(sweep.sample_ms, sweep.quick_sample_ms),
-        ),
-        warm_up: of(
-            choose(rounds.warm_up_ms, rounds.quick_warm_up_ms),
-            choose(sweep.warm_up_ms, sweep.quick_warm_up_ms),
-        ),
-        free_sample: choose(free.sample_ms, free.quick_sample_ms),
-        verified_sockets: if settings.sweep { defaults.sweep.verified_sockets } else { u32::MAX },
+        round_sample: of(rounds.sample_ms, sweep.sample_ms),
+        warm_up: of(rounds.warm_up_ms, sweep.warm_up_ms),
+        free_sample: ms(defaults.free_running.sample_ms),
+        verified_sockets: if settings.sweep { sweep.verified_sockets } else { u32::MAX },
     })
 }
 
@@ -141,7 +135,7 @@ fn grid(
     others: &[CpuPair],
 ) -> Result<Vec<CellPlan>, PlanError> {
     let settings = &filled(settings);
-    let defaults = defaults();
+    let defaults = defaults(settings.quick);
     let or = |asked: &[u64], default: Option<u64>| -> Vec<Option<u64>> {
         if asked.is_empty() { vec![default] } else { asked.iter().copied().map(Some).collect() }
     };
@@ -187,7 +181,7 @@ fn grid(
 fn rounds(settings: &Settings, sockets: u32) -> Vec<Form> {
     let mut forms = Vec::new();
     for &bytes in &settings.beside {
-        for &per_object in &defaults().rounds.small_per_object {
+        for &per_object in &defaults(settings.quick).rounds.small_per_object {
             forms.extend([true, false].map(|is_clocked| Form::TwoSenders {
                 sockets,
                 small: Small { bytes, per_object, is_clocked },
@@ -201,10 +195,10 @@ fn rounds(settings: &Settings, sockets: u32) -> Vec<Form> {
 fn filled(settings: &Settings) -> Settings {
     let mut settings = settings.clone();
     if !settings.beside.is_empty() && settings.sockets.is_empty() {
-        settings.sockets = vec![defaults().rounds.two_senders_sockets];
+        settings.sockets = vec![defaults(settings.quick).rounds.two_senders_sockets];
     }
     if settings.sweep {
-        let sweep = &defaults().sweep;
+        let sweep = &defaults(settings.quick).sweep;
         if settings.sockets.is_empty() {
             settings.sockets.clone_from(&sweep.sockets);
         }

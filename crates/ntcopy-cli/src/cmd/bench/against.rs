@@ -44,7 +44,7 @@ impl AgainstArgs {
         &'a self,
         common: &'a Common,
         asked: &[M],
-        (pairs, quick_pairs): (u32, u32),
+        pairs: u32,
     ) -> Option<KernelPair<'a>>
     where
         M: Clone + Display + FromStr,
@@ -55,7 +55,7 @@ impl AgainstArgs {
             against: self.against.as_ref()?,
             asked: names(asked),
             modes: names(&self.modes(asked)?),
-            pairs: if common.extent.quick { quick_pairs } else { pairs },
+            pairs,
             settled: |_| Vec::new(),
         })
     }

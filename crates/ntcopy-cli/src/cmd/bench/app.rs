@@ -91,7 +91,7 @@ fn one_boot(mut settings: Settings, modes: Vec<AppMode>) -> Settings {
     settings.quick = true;
     settings.one_boot = true;
     let searches = settings.capacity.map(|_| SEARCHES);
-    settings.pairs = Some(searches.unwrap_or(app::defaults().quick_pairs));
+    settings.pairs = Some(searches.unwrap_or(app::defaults(true).pairs));
     settings
 }
 
@@ -112,8 +112,7 @@ impl AppArgs {
 
     /// The boots of two kernels, if any are asked for.
     fn boots<'a>(&'a self, common: &'a Common) -> Option<KernelPair<'a>> {
-        let defaults = app::defaults();
-        let pairs = (defaults.pairs, defaults.quick_pairs);
+        let pairs = app::defaults(common.extent.quick).pairs;
         Some(self.against.boots(common, &self.settings.modes, pairs)?.settling(multigets))
     }
 

@@ -57,7 +57,7 @@ impl HttpArgs {
 
 /// What one boot measures of two that are compared, briefly.
 fn one_boot(mut settings: Settings, modes: Vec<HttpMode>) -> Settings {
-    let defaults = http::defaults();
+    let defaults = http::defaults(false);
     if !settings.quick && settings.object_bytes.is_empty() {
         settings.object_bytes.clone_from(&defaults.object_bytes);
     }
@@ -66,7 +66,7 @@ fn one_boot(mut settings: Settings, modes: Vec<HttpMode>) -> Settings {
     }
     settings.modes = modes;
     settings.quick = true;
-    settings.pairs = Some(defaults.quick_pairs);
+    settings.pairs = Some(http::defaults(true).pairs);
     settings.rate = Some(Rate::Off);
     settings
 }
@@ -85,7 +85,6 @@ pub fn run(common: &Common, args: &HttpArgs) -> anyhow::Result<ExitCode> {
         eprintln!("ntcopy: --against compares two kernels, and --stack can name one stack then");
         return Ok(ExitCode::from(2));
     }
-    let defaults = http::defaults();
     let launch = Launch {
         common,
         experiment: ExperimentKind::Http,
@@ -95,7 +94,7 @@ pub fn run(common: &Common, args: &HttpArgs) -> anyhow::Result<ExitCode> {
         against: args.against.boots(
             common,
             &args.settings.modes,
-            (defaults.pairs, defaults.quick_pairs),
+            http::defaults(common.extent.quick).pairs,
         ),
         plan: &|cpus| http::plan::plan(&args.settings(), cpus),
         is_asked: &is_asked,

@@ -67,16 +67,24 @@ fn sends(common: &Common, args: &RetentionArgs) -> anyhow::Result<ExitCode> {
         return Ok(usage(format!("--{option} is of copies: with --kernel, sends are measured")));
     }
     let asked = &args.settings.modes;
-    let defaults = &retention::defaults().sends;
     if let Some(modes) = args.against.modes(asked) {
-        settings = Settings { modes, quick: true, pairs: Some(defaults.quick_pairs), ..settings };
+        settings = Settings {
+            modes,
+            quick: true,
+            pairs: Some(retention::defaults(true).sends.pairs),
+            ..settings
+        };
     }
     let launch = Launch {
         common,
         experiment: ExperimentKind::Retention,
         kernel_cpus: KernelCpus::OnePinned,
         worker_args: super::reader_args(),
-        against: args.against.boots(common, asked, (defaults.pairs, defaults.quick_pairs)),
+        against: args.against.boots(
+            common,
+            asked,
+            retention::defaults(common.extent.quick).sends.pairs,
+        ),
         plan: &|cpus| retention::plan_sends(&settings, cpus),
         is_asked: &super::names_or_lacks(asked),
     };

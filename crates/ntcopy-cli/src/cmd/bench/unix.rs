@@ -90,7 +90,6 @@ fn one_boot(mut settings: Settings, modes: Vec<Mode>, against: &Against) -> Sett
 
 pub fn run(common: &Common, args: &UnixArgs) -> anyhow::Result<ExitCode> {
     let settings = args.settings();
-    let defaults = unix::defaults();
     let launch = Launch {
         common,
         experiment: ExperimentKind::Unix,
@@ -99,7 +98,7 @@ pub fn run(common: &Common, args: &UnixArgs) -> anyhow::Result<ExitCode> {
         against: args.against.boots(
             common,
             &args.settings.modes,
-            (defaults.pairs, defaults.quick_pairs),
+            unix::defaults(common.extent.quick).pairs,
         ),
         plan: &|cpus| unix::plan(&settings, cpus),
         is_asked: &super::names_or_lacks(&args.settings.modes),

@@ -129,13 +129,8 @@ impl CopiesCell {
 }
 
 pub fn plan(settings: &Settings, here: &Here) -> Result<CopiesPlan, PlanError> {
-    let defaults = &defaults().copies;
-    let (sample_ms, pairs) = if settings.quick {
-        (defaults.quick_sample_ms, defaults.quick_pairs)
-    } else {
-        (defaults.sample_ms, defaults.pairs)
-    };
-    let pairs = check_pairs(settings.pairs.unwrap_or(pairs))?;
+    let defaults = &defaults(settings.quick).copies;
+    let pairs = check_pairs(settings.pairs.unwrap_or(defaults.pairs))?;
     let objects = or(&settings.object_bytes, &[defaults.object_bytes]);
     let largest = check_objects(&objects)?;
     let by_llc = here.llc_bytes.saturating_mul(defaults.dataset_by_llc);
@@ -149,23 +144,22 @@ pub fn plan(settings: &Settings, here: &Here) -> Result<CopiesPlan, PlanError> {
         cells: cells(settings, here, &objects)?,
         modes: settings.modes_of_copies()?,
         pairs,
-        sample: Duration::from_millis(sample_ms),
+        sample: Duration::from_millis(defaults.sample_ms),
         warm_up: Duration::from_millis(defaults.warm_up_ms),
         dataset_bytes: dataset,
     })
 }
 
 fn cells(settings: &Settings, here: &Here, objects: &[u64]) -> Result<Vec<CopiesCell>, PlanError> {
-    let defaults = &defaults().copies;
+    let defaults = &defaults(settings.quick).copies;
     let rates = or(&settings.rates_bytes_per_s, &[defaults.rate_bytes_per_s]);
     if rates.iter().any(|rate| *rate < LEAST_RATE_BYTES_PER_S) {
         return Err("--rate: at least 1000000 bytes per second".to_owned().into());
     }
     let neighbour = neighbour(here);
     let hot_sets = hot_sets(settings, here)?;
-    let victims = if settings.victims.is_empty() { &defaults.victims } else { &settings.victims };
     let mut cells = Vec::new();
-    for &victim in victims {
+    for victim in or(&settings.victims, &defaults.victims) {
         let alone = Ok(Neighbour { cpu: here.victim_cpu, note: None });
         let (streamer, rates) = match victim {
             Victim::SameCore => (alone, vec![None]),
