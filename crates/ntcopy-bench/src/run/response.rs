@@ -3,8 +3,8 @@
 /// The most lines of one from a server that is measured.
 const MOST_LINES: usize = 32;
 
-/// Where a head ends, if it is whole: it has to be of this status, with a body of this length.
-pub fn response_end(bytes: &[u8], status: u16, length: u64) -> Result<Option<usize>, String> {
+/// Where a head ends, if it is whole: it has to be of status 200, with a body of this length.
+pub fn response_end(bytes: &[u8], length: u64) -> Result<Option<usize>, String> {
     let mut lines = [httparse::EMPTY_HEADER; MOST_LINES];
     let mut response = httparse::Response::new(&mut lines);
     let end = match response.parse(bytes) {
@@ -12,7 +12,7 @@ pub fn response_end(bytes: &[u8], status: u16, length: u64) -> Result<Option<usi
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(error) => return Err(format!("an answer that is not HTTP: {error}")),
     };
-    if response.code != Some(status) {
+    if response.code != Some(200) {
         return Err(format!("an answer of status {}", response.code.unwrap_or(0)));
     }
     let mut lengths = response

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::plan::App;
-use super::wire::{Head, Value, unexpected};
-use crate::run::{Failure, pattern};
+use super::wire::{Head, Store, Value, unexpected};
+use crate::run::Failure;
 
 /// Bytes that are read, or made, at a time.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -15,22 +15,6 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// Room for what is read, or made, at a time.
 pub fn buffer() -> Vec<u8> {
     vec![0; CHUNK_BYTES]
-}
-
-/// Makes a value's bytes, a piece at a time.
-pub fn fill(
-    value: &Value,
-    buffer: &mut [u8],
-    mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut at = 0;
-    while at < value.bytes {
-        let bytes = &mut buffer[..CHUNK_BYTES.min((value.bytes - at) as usize)];
-        pattern::fill(value.seed(), at, bytes);
-        take(bytes)?;
-        at += bytes.len() as u64;
-    }
-    Ok(())
 }
 
 pub struct Connection {
@@ -58,13 +42,18 @@ impl Connection {
     }
 
     /// Stores a value, whose bytes are made piece by piece.
-    pub fn set(&mut self, value: &Value, buffer: &mut [u8]) -> Result<(), Failure> {
-        let protocol = self.app.protocol();
-        let (head, end) = protocol.set(value);
+    pub fn set(
+        &mut self,
+        store: &dyn Store,
+        value: &Value,
+        buffer: &mut [u8],
+    ) -> Result<(), Failure> {
+        let (head, end) = store.set(value);
         self.write(&head)?;
-        fill(value, buffer, |bytes| self.write(bytes))?;
+        let written = value.object().write(buffer, self.stream.get_mut());
+        written.map_err(failed(self.app, "cannot send to"))?;
         self.write(end)?;
-        self.expect(value, &protocol.stored())
+        self.expect(value, &Head::Exact(store.stored().to_vec()))
     }
 
     pub fn compare_all(&mut self, values: &[Value], buffer: &mut [u8]) -> Result<(), Failure> {
@@ -136,6 +125,7 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::pattern;
     use std::os::unix::net::UnixListener;
 
     const PATIENCE: Duration = Duration::from_secs(60);
@@ -181,7 +171,10 @@ mod tests {
     fn a_refusal_is_told_as_a_whole_and_not_as_a_wrong_byte() {
         let answer = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n";
         let (mut refused, _server) = answering(App::Redis, answer.to_vec());
-        let failure = refused.set(&VALUE, &mut buffer()).unwrap_err().to_string();
+        let failure = refused
+            .set(App::Redis.store().unwrap(), &VALUE, &mut buffer())
+            .unwrap_err()
+            .to_string();
         let words = "redis refuses what it was asked of s00000007: OOM command not allowed when \
                      used memory > 'maxmemory'.";
         // The failure names what came until then; the rest may have been under way.

@@ -8,14 +8,14 @@ use super::connection::{Connection, buffer};
 use super::files;
 use super::plan::{App, AppMode, Plan};
 use super::wire::Value;
-use crate::experiments::turns::program::{Endpoint, Output, Program};
-use crate::run::{CpuClock, Failure, Stop, stay_on};
+use crate::experiments::http::run::Daemon;
+use crate::experiments::turns::program::Endpoint;
+use crate::run::{Failure, Stop};
 
 pub struct Server {
     app: App,
     /// One, or that of the small values and that of the large ones.
-    programs: Vec<Program>,
-    clocks: Vec<CpuClock>,
+    daemons: Vec<Daemon>,
     /// Where small values are asked for.
     pub small: PathBuf,
     /// Where large ones are.
@@ -43,8 +43,7 @@ impl Server {
         let is_chunked = mode == AppMode::Chunked;
         let mut server = Server {
             app: plan.app,
-            programs: Vec::new(),
-            clocks: Vec::new(),
+            daemons: Vec::new(),
             is_chunked,
             small: small.clone(),
             large: large.clone(),
@@ -65,53 +64,45 @@ impl Server {
         patience: Duration,
         stop: &Stop,
     ) -> Result<(), Failure> {
-        let environment = match plan.hinting.get(&mode) {
-            Some(Ok(environment)) => &environment[..],
-            _ => &[],
-        };
         let served = match plan.app.serves_files() {
             true => Some(files::served(plan, mode, at, (patience, stop))?),
             false => None,
         };
-        let words = command::words(plan, mode, at, served.as_deref())?;
+        let mut command = command::command(plan, mode, at, served.as_deref())?;
+        if let Some(Ok(environment)) = plan.hinting.get(&mode) {
+            command.envs(environment.iter().map(|(name, value)| (name, value)));
+        }
         // One that was there before has left its name.
         let _ = std::fs::remove_file(at);
-        let [server_cpu, client_cpu] = plan.cpus;
-        // Threads that it starts stay where it is.
-        stay_on(Some(server_cpu))?;
-        let started = Program::start(&words, environment, Output::Kept);
-        stay_on(Some(client_cpu))?;
-        let mut program = started?;
-        program.accepts(&Endpoint::Unix(at.to_owned()), patience, stop)?;
-        self.clocks.push(CpuClock::new(program.pid())?);
-        self.programs.push(program);
+        let mut daemon = Daemon::start(plan.app.as_str(), command, Some(plan.cpus[0]))?;
+        daemon.program.accepts(&Endpoint::Unix(at.to_owned()), patience, stop)?;
+        daemon.find_clocks()?;
+        self.daemons.push(daemon);
         Ok(())
     }
 
     /// CPU time of all of it so far, nanoseconds.
     pub fn cpu_ns(&self) -> Result<u64, Failure> {
-        self.clocks.iter().map(CpuClock::ns).sum()
+        self.daemons.iter().map(Daemon::cpu_ns).sum()
     }
 
     /// What failed, in the server's own words if it is gone.
     pub fn blame(&mut self, failure: Failure) -> Failure {
-        self.programs.iter_mut().find_map(Program::gone).unwrap_or(failure)
+        self.daemons.iter_mut().find_map(|daemon| daemon.program.gone()).unwrap_or(failure)
     }
 
     /// Stores every value, if the program does not get them by itself.
     fn fill(&self, plan: &Plan, patience: Duration, stop: &Stop) -> Result<(), Failure> {
-        if !matches!(self.app, App::Memcached | App::Redis) {
-            return Ok(());
-        }
+        let Some(store) = self.app.store() else { return Ok(()) };
         let mut buffer = buffer();
         let mut small = Connection::open(self.app, &self.small, patience)?;
         for key in 0..plan.data.small_keys {
-            small.set(&plan.data.small(key), &mut buffer)?;
+            small.set(store, &plan.data.small(key), &mut buffer)?;
         }
         let mut large = Connection::open(self.app, &self.large, patience)?;
         for value in plan.data.large_all(0..plan.data.large_values, self.is_chunked) {
             stop.check()?;
-            large.set(&value, &mut buffer)?;
+            large.set(store, &value, &mut buffer)?;
         }
         Ok(())
     }

@@ -7,10 +7,10 @@ mod multiget;
 mod redis;
 
 use super::plan::{App, Data};
+use crate::experiments::http::run::Object;
 use crate::run::{Failure, pattern};
 
 pub use head::{Head, MOST_HEAD_BYTES};
-pub use http::path;
 pub use multiget::{Came, Multiget};
 
 /// Seeds of the values' patterns, far from each other.
@@ -42,13 +42,17 @@ pub trait Protocol: Sync {
     /// What stands after those of the last value, or of the only one.
     fn tail(&self) -> &'static [u8];
 
+    /// The program's own words where an answer refuses what was asked.
+    fn refusal(&self, answer: &[u8]) -> Option<String>;
+}
+
+/// How values are stored in a program that keeps them in its memory.
+pub trait Store: Sync {
     /// What goes before a value that is to be stored, and what after it.
     fn set(&self, value: &Value) -> (Vec<u8>, &'static [u8]);
 
-    fn stored(&self) -> Head;
-
-    /// The program's own words where an answer refuses what was asked.
-    fn refusal(&self, answer: &[u8]) -> Option<String>;
+    /// The answer.
+    fn stored(&self) -> &'static [u8];
 }
 
 impl App {
@@ -57,6 +61,15 @@ impl App {
             App::Memcached => &memcached::Memcached,
             App::Redis => &redis::Redis,
             App::Storaged | App::Nginx => &http::Http,
+        }
+    }
+
+    /// None if it serves files.
+    pub fn store(self) -> Option<&'static dyn Store> {
+        match self {
+            App::Memcached => Some(&memcached::Memcached),
+            App::Redis => Some(&redis::Redis),
+            App::Storaged | App::Nginx => None,
         }
     }
 }
@@ -77,6 +90,11 @@ impl Value {
 
     pub fn seed(&self) -> u64 {
         self.number + if self.is_small { SMALL_SEED } else { LARGE_SEED }
+    }
+
+    /// It as a file, or as an object of storaged's.
+    pub fn object(&self) -> Object {
+        Object { path: http::path(self), seed: self.seed(), bytes: self.bytes }
     }
 
     /// Compares a part of it from a position on.

@@ -24,10 +24,13 @@ mod wire;
 
 pub use body_reader::BodyReader;
 pub use client::Client;
+pub(crate) use daemon::Daemon;
 pub use data::Data;
-pub(crate) use data::link_tree;
+pub(crate) use data::{Object, link_tree, store, write_files};
+pub(crate) use limits::can_be_mapped;
 pub use limits::{allow_files, place_client};
 pub use load::{Meter, Window};
+pub(crate) use ours::storaged;
 pub(crate) use programs::{Program, find as find_program};
 pub use scratch::Scratch;
 pub use setup::{Certificate, Setup};

@@ -22,7 +22,7 @@ impl Protocol for Http {
     }
 
     fn head(&self, value: &Value) -> Head {
-        Head::Response { status: 200, bytes: value.bytes }
+        Head::Response { bytes: value.bytes }
     }
 
     fn line_end(&self) -> &'static [u8] {
@@ -31,19 +31,6 @@ impl Protocol for Http {
 
     fn tail(&self) -> &'static [u8] {
         b""
-    }
-
-    fn set(&self, value: &Value) -> (Vec<u8>, &'static [u8]) {
-        let head = format!(
-            "PUT {} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n",
-            path(value),
-            value.bytes
-        );
-        (head.into_bytes(), b"")
-    }
-
-    fn stored(&self) -> Head {
-        Head::Response { status: 201, bytes: 0 }
     }
 
     fn refusal(&self, answer: &[u8]) -> Option<String> {

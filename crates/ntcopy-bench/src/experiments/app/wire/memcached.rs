@@ -1,6 +1,6 @@
 //! memcached's text protocol.
 
-use super::{Head, Protocol, Value, first_line, words};
+use super::{Head, Protocol, Store, Value, first_line, words};
 
 pub struct Memcached;
 
@@ -22,17 +22,19 @@ impl Protocol for Memcached {
         b"\r\nEND\r\n"
     }
 
-    fn set(&self, value: &Value) -> (Vec<u8>, &'static [u8]) {
-        (format!("set {} 0 0 {}\r\n", value.key(), value.bytes).into_bytes(), b"\r\n")
-    }
-
-    fn stored(&self) -> Head {
-        Head::Exact(b"STORED\r\n".to_vec())
-    }
-
     fn refusal(&self, answer: &[u8]) -> Option<String> {
         let line = first_line(answer);
         let is_one = [&b"SERVER_ERROR"[..], b"CLIENT_ERROR", b"ERROR"];
         is_one.iter().any(|word| line.starts_with(word)).then(|| words(line))
+    }
+}
+
+impl Store for Memcached {
+    fn set(&self, value: &Value) -> (Vec<u8>, &'static [u8]) {
+        (format!("set {} 0 0 {}\r\n", value.key(), value.bytes).into_bytes(), b"\r\n")
+    }
+
+    fn stored(&self) -> &'static [u8] {
+        b"STORED\r\n"
     }
 }

@@ -162,7 +162,7 @@ mod tests {
         for value in &multiget.values {
             answer.extend(match protocol.head(value) {
                 Head::Exact(head) => head,
-                Head::Response { bytes, .. } => {
+                Head::Response { bytes } => {
                     let (host, key) = ("Server: any\r\n", value.key());
                     format!(
                         "HTTP/1.1 200 OK\r\n{host}ETag: {key}\r\nContent-Length: {bytes}\r\n\r\n"

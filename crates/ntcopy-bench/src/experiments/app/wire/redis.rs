@@ -1,6 +1,6 @@
 //! RESP, the protocol of Redis, in its second version.
 
-use super::{Head, Protocol, Value, first_line, words};
+use super::{Head, Protocol, Store, Value, first_line, words};
 
 pub struct Redis;
 
@@ -40,16 +40,6 @@ impl Protocol for Redis {
         b"\r\n"
     }
 
-    fn set(&self, value: &Value) -> (Vec<u8>, &'static [u8]) {
-        let key = value.key();
-        let before = format!("*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n${}\r\n", key.len(), value.bytes);
-        (before.into_bytes(), b"\r\n")
-    }
-
-    fn stored(&self) -> Head {
-        Head::Exact(b"+OK\r\n".to_vec())
-    }
-
     /// An error begins with a minus; a null is a value that is not there.
     fn refusal(&self, answer: &[u8]) -> Option<String> {
         match first_line(answer) {
@@ -57,6 +47,18 @@ impl Protocol for Redis {
             b"$-1" => Some("no such key".to_owned()),
             _ => None,
         }
+    }
+}
+
+impl Store for Redis {
+    fn set(&self, value: &Value) -> (Vec<u8>, &'static [u8]) {
+        let key = value.key();
+        let before = format!("*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n${}\r\n", key.len(), value.bytes);
+        (before.into_bytes(), b"\r\n")
+    }
+
+    fn stored(&self) -> &'static [u8] {
+        b"+OK\r\n"
     }
 }
 

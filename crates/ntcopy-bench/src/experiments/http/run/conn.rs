@@ -104,9 +104,7 @@ impl Conn {
         if bytes == 0 {
             return Ok(false);
         }
-        match response_end(&self.head[..self.head_len], 200, self.length)
-            .map_err(Failure::Answer)?
-        {
+        match response_end(&self.head[..self.head_len], self.length).map_err(Failure::Answer)? {
             Some(end) => {
                 let body = &self.head[end..self.head_len];
                 look.compare(self.number, self.object, 0, body)?;

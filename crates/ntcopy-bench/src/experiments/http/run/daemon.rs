@@ -1,5 +1,6 @@
 //! A daemon, and the clocks of its processes.
 
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::Command;
 
 use rustix::process::Signal;
@@ -43,4 +44,11 @@ impl Daemon {
     pub fn cpu_ns(&self) -> Result<u64, Failure> {
         self.clocks.iter().map(CpuClock::ns).sum()
     }
+}
+
+/// An address of this machine for itself that is free.
+pub fn free_address() -> Result<SocketAddr, Failure> {
+    let failed = || Failure::io("cannot find a free port of the loopback");
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed())?;
+    listener.local_addr().map_err(failed())
 }

@@ -1,16 +1,14 @@
 //! The data set: where it lies, and how it gets there.
 
-use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use super::body_reader::seed;
 use super::daemon::Daemon;
-use super::programs::Program;
+use super::ours::storaged;
 use super::scratch::Scratch;
 use crate::experiments::http::Stack;
 use crate::experiments::http::plan::HttpCell;
@@ -37,14 +35,16 @@ impl Data {
         stacks: &[Stack],
         (patience, stop): (Duration, &Stop),
     ) -> Result<Data, Failure> {
-        let mut data = Data { ours: None, theirs: None };
-        if stacks.iter().any(|stack| stack.has_storaged()) {
-            data.ours = Some(put_all(cell, scratch.path(), patience, stop)?);
+        let needs = |is_ours| stacks.iter().any(|stack| stack.has_storaged() == is_ours);
+        let ours = needs(true).then(|| scratch.path().join("seed"));
+        let theirs = needs(false).then(|| scratch.path().join("root"));
+        if let Some(folder) = &ours {
+            store(objects(cell), folder, (patience, stop))?;
         }
-        if stacks.iter().any(|stack| !stack.has_storaged()) {
-            data.theirs = Some(write_all(cell, scratch.path(), stop)?);
+        if let Some(root) = &theirs {
+            write_files(objects(cell), root, stop)?;
         }
-        Ok(data)
+        Ok(Data { ours, theirs })
     }
 
     /// Makes a folder for one storaged, whose files are those of all: the same pages of memory,
@@ -63,41 +63,60 @@ impl Data {
     }
 }
 
-/// A storaged that takes the objects of a new data set.
-fn seeding(data: &Path, at: &Endpoint) -> Result<Command, Failure> {
-    let mut command = Command::new(Program::Storaged.find().map_err(Failure::Limit)?);
-    command.args(["--workers", "1", "--log-level", "warn", "--listen", &at.to_string(), "--data"]);
-    command.arg(data);
-    Ok(command)
+/// An object of a data set.
+pub struct Object {
+    /// Its path in a URL, and below nginx's root.
+    pub path: String,
+    /// The seed of its pattern.
+    pub seed: u64,
+    pub bytes: u64,
 }
 
-/// Stores every object by way of a storaged, as anybody would.
-fn put_all(
-    cell: &HttpCell,
-    folder: &Path,
-    patience: Duration,
-    stop: &Stop,
-) -> Result<PathBuf, Failure> {
-    let data = folder.join("seed");
-    let socket = folder.join("seed.sock");
-    let endpoint = Endpoint::Unix(socket.clone());
-    let mut storaged = Daemon::start("storaged", seeding(&data, &endpoint)?, None)?;
-    storaged.program.accepts(&endpoint, patience, stop)?;
+impl Object {
+    /// Writes its bytes, which are made in the room that is given, again and again.
+    pub fn write(&self, room: &mut [u8], to: &mut impl Write) -> io::Result<()> {
+        let mut at = 0;
+        while at < self.bytes {
+            let most = usize::try_from(self.bytes - at).unwrap_or(usize::MAX).min(room.len());
+            let piece = &mut room[..most];
+            pattern::fill(self.seed, at, piece);
+            to.write_all(piece)?;
+            at += piece.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+/// The objects of a cell.
+fn objects(cell: &HttpCell) -> impl Iterator<Item = Object> {
+    let bytes = cell.object_bytes;
+    (0..cell.objects()).map(move |object| Object { path: path(object), seed: seed(object), bytes })
+}
+
+/// Bytes that are made at a time.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Stores every object in a folder of storaged's, by way of a storaged, as anybody would.
+pub(crate) fn store(
+    objects: impl Iterator<Item = Object>,
+    data: &Path,
+    (patience, stop): (Duration, &Stop),
+) -> Result<(), Failure> {
+    let socket = data.with_extension("sock");
+    let at = Endpoint::Unix(socket.clone());
+    let mut storaged = Daemon::start("storaged", storaged("copy", (1, 0), data, &at)?, None)?;
+    storaged.program.accepts(&at, patience, stop)?;
     let failed = || Failure::io("cannot store an object");
     let mut stream = UnixStream::connect(&socket).map_err(failed())?;
     stream.set_read_timeout(Some(patience)).map_err(failed())?;
-    let mut body = vec![0; usize::try_from(cell.object_bytes).unwrap_or(usize::MAX)];
-    let mut answer = [0; 4096];
-    for object in 0..cell.objects() {
+    let (mut room, mut answer) = (vec![0; PIECE_BYTES], [0; 4096]);
+    for object in objects {
         stop.check()?;
-        pattern::fill(seed(object), 0, &mut body);
-        let head = format!(
-            "PUT {} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n",
-            path(object),
-            body.len()
-        );
+        let Object { path, bytes, .. } = &object;
+        let host = "Host: localhost";
+        let head = format!("PUT {path} HTTP/1.1\r\n{host}\r\nContent-Length: {bytes}\r\n\r\n");
         stream.write_all(head.as_bytes()).map_err(failed())?;
-        stream.write_all(&body).map_err(failed())?;
+        object.write(&mut room, &mut stream).map_err(failed())?;
         // One small answer; what follows it is the next.
         let bytes = stream.read(&mut answer).map_err(failed())?;
         if !answer[..bytes].starts_with(b"HTTP/1.1 201 ") {
@@ -107,26 +126,30 @@ fn put_all(
         }
     }
     drop(stream);
-    storaged.program.goodbye()?;
-    Ok(data)
+    storaged.program.goodbye()
 }
 
-fn write_all(cell: &HttpCell, folder: &Path, stop: &Stop) -> Result<PathBuf, Failure> {
-    let root = folder.join("root");
+/// Writes every object as a plain file below a root.
+pub(crate) fn write_files(
+    objects: impl Iterator<Item = Object>,
+    root: &Path,
+    stop: &Stop,
+) -> Result<(), Failure> {
     let failed = || Failure::io("cannot write the data set");
-    fs::create_dir_all(root.join("o")).map_err(failed())?;
-    let mut body = vec![0; usize::try_from(cell.object_bytes).unwrap_or(usize::MAX)];
-    for object in 0..cell.objects() {
+    let mut room = vec![0; PIECE_BYTES];
+    for object in objects {
         stop.check()?;
-        pattern::fill(seed(object), 0, &mut body);
-        fs::write(root.join(&path(object)[1..]), &body).map_err(failed())?;
+        let name = root.join(&object.path[1..]);
+        fs::create_dir_all(name.parent().unwrap_or(root)).map_err(failed())?;
+        let written = File::create(&name).and_then(|mut file| object.write(&mut room, &mut file));
+        written.map_err(failed())?;
     }
-    Ok(root)
+    Ok(())
 }
 
 /// A tree whose folders are new and whose files are those of another, but for an index: that one is
 /// written to, so each has its own.
-pub fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
+pub fn link_tree(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -140,13 +163,6 @@ pub fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// An address of this machine for itself that is free.
-pub fn free_address() -> Result<SocketAddr, Failure> {
-    let failed = || Failure::io("cannot find a free port of the loopback");
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed())?;
-    listener.local_addr().map_err(failed())
 }
 
 #[cfg(test)]
@@ -177,7 +193,8 @@ mod tests {
             connections: 1,
             form: crate::experiments::http::plan::HttpForm::Closed,
         };
-        let root = write_all(&cell, folder.path(), &Stop::default()).unwrap();
+        let root = folder.path();
+        write_files(objects(&cell), root, &Stop::default()).unwrap();
         for object in 0..3 {
             let bytes = fs::read(root.join(&path(object)[1..])).unwrap();
             assert_eq!((bytes.len(), pattern::first_wrong(seed(object), 0, &bytes)), (1000, None));

@@ -1,6 +1,6 @@
 //! What the system has to allow.
 
-use crate::experiments::http::plan::HttpPlan;
+use crate::experiments::http::plan::{HttpCell, HttpPlan};
 use crate::run::{Failure, cpus, netns};
 
 /// Descriptors beside objects and connections: logs, listeners, epolls, pooled pipes.
@@ -18,15 +18,22 @@ pub fn allow_files(plan: &HttpPlan) -> Result<u64, Failure> {
         of_client.max(connections * FILES_A_CONNECTION).max(cell.objects() + connections)
     });
     let needed = needed.max().unwrap_or(0) + OTHER_FILES;
-    let is_ours = plan.ways.iter().any(|way| way.stack.has_storaged());
-    if let Some(cell) = plan.cells.iter().find(|cell| is_ours && cell.objects() > MOST_OBJECTS) {
-        return Err(Failure::Limit(format!(
-            "{} objects are more than a process can have mapped: a smaller --dataset, or a larger \
-             --object",
-            cell.objects()
-        )));
+    if plan.ways.iter().any(|way| way.stack.has_storaged()) {
+        let objects = plan.cells.iter().map(HttpCell::objects).max().unwrap_or(0);
+        can_be_mapped(objects, "--object")?;
     }
     crate::run::allow_files(needed, "fewer --connections or a smaller --dataset")
+}
+
+/// Whether a storaged can have so many objects mapped. `or` is the option that makes them larger.
+pub(crate) fn can_be_mapped(objects: u64, or: &str) -> Result<(), Failure> {
+    if objects <= MOST_OBJECTS {
+        return Ok(());
+    }
+    Err(Failure::Limit(format!(
+        "{objects} objects are more than a process can have mapped: a smaller --dataset, or a \
+         larger {or}"
+    )))
 }
 
 /// Keeps this process, the client, where the plan has it. With a congestion control of the plan's

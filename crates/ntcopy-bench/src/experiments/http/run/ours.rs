@@ -12,16 +12,18 @@ use crate::run::Failure;
 /// Seconds that a kept connection may be silent: longer than other modes are measured meanwhile.
 const IDLE_S: u64 = 3600;
 
-pub fn storaged(setup: &Setup<'_>, data: &Path, at: &Endpoint) -> Result<Command, Failure> {
+pub(crate) fn storaged(
+    mode: &str,
+    (workers, objects): (u32, u64),
+    data: &Path,
+    at: &Endpoint,
+) -> Result<Command, Failure> {
     let mut command = Command::new(Program::Storaged.find().map_err(Failure::Limit)?);
-    command.args(["--log-level", "warn", "--mode", setup.way.mode.as_str()]);
-    command.arg("--workers").arg(setup.plan.workers.to_string());
+    command.args(["--log-level", "warn", "--mode", mode]);
+    command.arg("--workers").arg(workers.to_string());
     // Each object stays open, so that its bytes are verified once and its pages stay mapped.
-    command.arg("--open-objects").arg((setup.cell.objects() + 16).to_string());
+    command.arg("--open-objects").arg((objects + 16).to_string());
     command.arg("--idle-timeout").arg(IDLE_S.to_string());
-    if let Some(bytes) = setup.plan.sndbuf_bytes {
-        command.arg("--sndbuf").arg(bytes.to_string());
-    }
     command.arg("--listen").arg(at.to_string()).arg("--data").arg(data);
     Ok(command)
 }

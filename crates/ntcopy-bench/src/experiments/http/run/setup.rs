@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::data::free_address;
+use super::daemon::free_address;
 use super::wire::Handshake;
 use crate::experiments::http::plan::{HttpCell, HttpPlan};
 use crate::experiments::http::{Transport, Way};

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
-use super::daemon::Daemon;
-use super::data::{Data, free_address};
+use super::daemon::{Daemon, free_address};
+use super::data::Data;
 use super::programs::Program;
 use super::setup::{self, Setup};
 use super::wire::Target;
@@ -122,7 +122,13 @@ impl Running {
         let [_, backend] = Program::of_stack(setup.way.stack);
         let command = match backend {
             Program::Storaged => {
-                ours::storaged(setup, &data.folder_of_ours(setup.folder)?, &between)?
+                let extent = (setup.plan.workers, setup.cell.objects());
+                let (mode, folder) = (setup.way.mode, data.folder_of_ours(setup.folder)?);
+                let mut command = ours::storaged(mode.as_str(), extent, &folder, &between)?;
+                if let Some(bytes) = setup.plan.sndbuf_bytes {
+                    command.arg("--sndbuf").arg(bytes.to_string());
+                }
+                command
             }
             _ => {
                 let root = data.folder_of_theirs().unwrap_or(setup.folder);
