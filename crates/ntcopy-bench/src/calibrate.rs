@@ -98,7 +98,6 @@ fn today() -> String {
 /// # Panics
 ///
 /// Never: what the library writes is TOML.
-#[must_use]
 pub fn json(profile: &Profile) -> serde_json::Value {
     toml::from_str(&profile.to_toml()).expect("the library writes TOML")
 }

@@ -20,28 +20,18 @@ pub mod unix;
 
 use ntcopy_record::ExperimentKind;
 
-/// An experiment's definition as it ships, for `--list`.
-#[derive(Debug, Clone)]
-pub struct Listed {
-    pub experiment: ExperimentKind,
-    /// The file with its defaults, comments included.
-    pub defaults: &'static str,
-}
-
-pub const EXPERIMENTS: &[Listed] = &[
-    Listed { experiment: ExperimentKind::Unix, defaults: unix::DEFAULTS_TOML },
-    Listed { experiment: ExperimentKind::Retention, defaults: retention::DEFAULTS_TOML },
-    Listed { experiment: ExperimentKind::Memcpy, defaults: memcpy::DEFAULTS_TOML },
-    Listed { experiment: ExperimentKind::Memset, defaults: memset::DEFAULTS_TOML },
-    Listed { experiment: ExperimentKind::Order, defaults: order::DEFAULTS_TOML },
-    Listed { experiment: ExperimentKind::Pages, defaults: pages::DEFAULTS_TOML },
-    Listed { experiment: ExperimentKind::Http, defaults: http::DEFAULTS_TOML },
-    Listed { experiment: ExperimentKind::Net, defaults: net::DEFAULTS_TOML },
-    Listed { experiment: ExperimentKind::Pingpong, defaults: pingpong::DEFAULTS_TOML },
-    Listed {
-        experiment: ExperimentKind::App,
-        defaults: include_str!("../../../bench/experiments/app.toml"),
-    },
+/// For `--list`: the experiments, each with the file of its defaults, comments included.
+pub const EXPERIMENTS: &[(ExperimentKind, &str)] = &[
+    (ExperimentKind::Unix, unix::DEFAULTS_TOML),
+    (ExperimentKind::Retention, retention::DEFAULTS_TOML),
+    (ExperimentKind::Memcpy, memcpy::DEFAULTS_TOML),
+    (ExperimentKind::Memset, memset::DEFAULTS_TOML),
+    (ExperimentKind::Order, order::DEFAULTS_TOML),
+    (ExperimentKind::Pages, pages::DEFAULTS_TOML),
+    (ExperimentKind::Http, http::DEFAULTS_TOML),
+    (ExperimentKind::Net, net::DEFAULTS_TOML),
+    (ExperimentKind::Pingpong, pingpong::DEFAULTS_TOML),
+    (ExperimentKind::App, app::DEFAULTS_TOML),
 ];
 
 #[cfg(test)]
@@ -51,9 +41,9 @@ mod tests {
 
     #[test]
     fn defaults_are_of_their_experiments_and_name_what_there_is() {
-        for listed in EXPERIMENTS {
-            let table: toml::Table = toml::from_str(listed.defaults).unwrap();
-            assert_eq!(table["name"].as_str(), Some(listed.experiment.as_str()));
+        for (experiment, defaults) in EXPERIMENTS {
+            let table: toml::Table = toml::from_str(defaults).unwrap();
+            assert_eq!(table["name"].as_str(), Some(experiment.as_str()));
         }
         for is_quick in [false, true] {
             let families = &net::defaults(is_quick).families;

@@ -59,7 +59,6 @@ pub struct Inside {
 
 /// The command line that makes this record: what the host's side passed in, or
 /// this process's own.
-#[must_use]
 pub fn command_line() -> Vec<String> {
     let passed_in = std::env::var(COMMAND_VARIABLE).ok();
     passed_in.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_else(|| {

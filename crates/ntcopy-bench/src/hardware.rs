@@ -30,13 +30,11 @@ pub const VARIABLE: &str = "NTCOPY_HARDWARE_COUNTERS";
 /// Every counter that a sample may carry, and why those are missing that are.
 ///
 /// Tries each once a process: some milliseconds.
-#[must_use]
 pub fn offered() -> Vec<HardwareCounter> {
     Catalogue::get().offers().to_vec()
 }
 
 /// The core events, by name, each with why it cannot be counted, if it cannot.
-#[must_use]
 pub fn core() -> BTreeMap<String, Option<String>> {
     let core = Catalogue::get().core_offers().iter();
     core.map(|counter| (counter.name.clone(), counter.missing.clone())).collect()
@@ -53,7 +51,6 @@ pub struct Hardware {
 
 impl Hardware {
     /// Core events of this thread and of all that it starts from now on, and DRAM traffic.
-    #[must_use]
     pub fn open() -> Hardware {
         let catalogue = Catalogue::get();
         let mut hardware = Hardware::of_machine();
@@ -62,14 +59,12 @@ impl Hardware {
     }
 
     /// Core events of this thread alone.
-    #[must_use]
     pub fn of_thread() -> Hardware {
         let sums = Catalogue::get().open_core(false);
         Hardware { sums, ..Hardware::default() }
     }
 
     /// DRAM traffic alone.
-    #[must_use]
     pub fn of_machine() -> Hardware {
         let catalogue = Catalogue::get();
         Hardware { sums: catalogue.open_dram(), bandwidth: catalogue.monitor(), before: None }

@@ -47,7 +47,6 @@ pub struct HostFacts {
 
 impl HostFacts {
     /// Asks the running kernel.
-    #[must_use]
     pub fn detect() -> HostFacts {
         let memory = rustix::system::sysinfo();
         HostFacts {
@@ -69,7 +68,6 @@ impl HostFacts {
 }
 
 /// Describes the machine and the running kernel.
-#[must_use]
 pub fn describe() -> Machine {
     let cpu = Cpu::detect();
     let libc = Libc::detect();

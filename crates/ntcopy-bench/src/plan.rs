@@ -38,20 +38,17 @@ pub struct Plan {
 }
 
 impl Plan {
-    #[must_use]
     pub fn samples(&self) -> u64 {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
     }
 
     /// The mode that the others are compared with.
-    #[must_use]
     pub fn baseline(&self) -> Mode {
         self.modes.first().copied().unwrap_or(Mode::Copy)
     }
 
     /// How long a sample of the cell lasts about; none when the user has set
     /// the number of sends, which may take as long as it likes.
-    #[must_use]
     pub fn sample_time(&self, cell: &CellPlan) -> Option<Duration> {
         match cell.form {
             Form::Rounds { .. } | Form::TwoSenders { .. } | Form::Victim { .. } => {
@@ -65,7 +62,6 @@ impl Plan {
     /// Memory in bytes that the largest cell needs: its data set, what lies in
     /// the sockets with the kernel's own part, and as much again for the
     /// pattern that is sent before timing.
-    #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let cell = |cell: &CellPlan| {
             // A unix stream skb of 32 KiB payload and its head take up to half as much again.
@@ -83,7 +79,6 @@ impl Plan {
 /// The modes of group number `pair`, reordered so that no mode always comes
 /// first or after the same neighbour: every second group runs backwards, and
 /// every two groups the first place moves on by one.
-#[must_use]
 pub fn group_order<T: Copy>(modes: &[T], pair: u32) -> Vec<T> {
     let mut order = modes.to_vec();
     if !order.is_empty() {

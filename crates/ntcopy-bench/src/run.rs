@@ -36,6 +36,7 @@ mod setup;
 mod sockets;
 mod stop;
 
+pub(crate) use clock::ns;
 pub use clock::unix_now_ns;
 pub(crate) use cpu_clock::{CpuClock, family};
 pub use cpus::{cpus, stay_on};
@@ -43,7 +44,7 @@ pub use failure::Failure;
 pub use inet::unavailable as family_unavailable;
 pub(crate) use limits::allow_files;
 pub use memory::available_bytes;
-pub(crate) use memory::{Buffer, map};
+pub(crate) use memory::map;
 pub(crate) use pipe::Pipe;
 pub(crate) use poll::{Poll, TURN};
 pub use preflight::{preflight, unavailable};

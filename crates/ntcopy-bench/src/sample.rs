@@ -115,14 +115,12 @@ fn id(experiment: &ExperimentKind, started_unix_ns: u64, command: &[String]) -> 
 /// Where a record goes when the user names no place:
 /// `$XDG_DATA_HOME/ntcopy/records/<id>`, else `~/.local/share/ntcopy/records/<id>`.
 /// None when neither `XDG_DATA_HOME` nor `HOME` is set to an absolute path.
-#[must_use]
 pub fn default_place(id: &str) -> Option<PathBuf> {
     let data = ntcopy::folder::of_this_user("XDG_DATA_HOME", ".local/share")?;
     Some(data.join("ntcopy/records").join(id))
 }
 
 /// A new record's id for an experiment, as a measurement would make it.
-#[must_use]
 pub fn new_id(experiment: &ExperimentKind, command: &[String]) -> String {
     id(experiment, unix_now_ns(), command)
 }

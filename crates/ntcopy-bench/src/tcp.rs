@@ -9,7 +9,6 @@ pub const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control"
 pub const ALLOWED_CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 
 /// Congestion control for connections that don't choose; none in a kernel without TCP.
-#[must_use]
 pub fn congestion_control() -> Option<String> {
     Some(fs::read_to_string(CONGESTION_CONTROL).ok()?.trim().to_owned())
 }

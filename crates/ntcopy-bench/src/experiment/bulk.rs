@@ -72,7 +72,6 @@ words!(
 
 impl PageWay {
     /// Why it says nothing about an action, if so.
-    #[must_use]
     pub fn not_for(self, action: Action) -> Option<&'static str> {
         match (self, action) {
             (PageWay::SseNta | PageWay::SseNtNta, Action::Clear) => {
@@ -196,7 +195,6 @@ const WALKS: [(&str, Walk); 4] = [
 
 impl Task {
     /// Every way to do a task of this kind, whether this CPU has it or not.
-    #[must_use]
     pub fn ways(self) -> Vec<Way> {
         match self {
             Task::Copy { .. } => {

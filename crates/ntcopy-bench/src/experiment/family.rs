@@ -38,7 +38,6 @@ words!(
 
 impl Family {
     /// Whether an object travels as datagrams of [`DATAGRAM_BYTES`], the last one shorter.
-    #[must_use]
     pub fn is_datagram(self) -> bool {
         matches!(self, Family::Udp | Family::Udp6 | Family::UdpGso | Family::Udplite)
     }

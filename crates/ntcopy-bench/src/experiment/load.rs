@@ -139,7 +139,6 @@ impl Lengths {
         }
     }
 
-    #[must_use]
     pub fn of(self, form: LoadForm) -> Times {
         match form {
             LoadForm::Closed => self.closed,

@@ -25,13 +25,11 @@ words!(
 
 impl Mode {
     /// Whether its sends carry the hint.
-    #[must_use]
     pub fn is_hinted(self) -> bool {
         matches!(self, Mode::Nt | Mode::Adaptive)
     }
 
     /// What a user of the mode has to know, if there is something.
-    #[must_use]
     pub fn caveat(self) -> Option<&'static str> {
         match self {
             Mode::Copy | Mode::Nt | Mode::Adaptive | Mode::Idle => None,
@@ -60,7 +58,6 @@ pub enum NetMode {
 words!(NetMode, Copy = "copy", Nt = "nt", Adaptive = "adaptive", Nocache = "nocache");
 
 impl NetMode {
-    #[must_use]
     pub fn sends(self) -> Mode {
         match self {
             NetMode::Copy | NetMode::Nocache => Mode::Copy,

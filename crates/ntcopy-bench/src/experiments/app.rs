@@ -27,7 +27,6 @@ use ntcopy_record::Record;
 
 /// What multigets the other boots are offered, a second, by the record of the first: the same, or,
 /// for searches, what makes the same rates.
-#[must_use]
 pub fn settled_per_s(first: &Record) -> Option<u64> {
     let params = &first.cells.first()?.params;
     let number = |name: &str| params.get(name).and_then(serde_json::Value::as_u64);

@@ -6,7 +6,6 @@ mod sample;
 
 use std::fmt;
 
-use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
 pub use crate::experiment::Rate;
@@ -36,7 +35,6 @@ words!(
 
 impl Stack {
     /// The ways to send that it has. Programs that don't know the hint get it from `ntcopy run`.
-    #[must_use]
     pub fn modes(self) -> &'static [HttpMode] {
         match self {
             Stack::StoragedProxyd | Stack::HaproxyStoraged => HttpMode::ALL,
@@ -48,13 +46,11 @@ impl Stack {
     }
 
     /// Whether its backend is storaged, which hints by itself.
-    #[must_use]
     pub fn has_storaged(self) -> bool {
         matches!(self, Stack::StoragedProxyd | Stack::HaproxyStoraged)
     }
 
     /// Whether its clients can come that way.
-    #[must_use]
     pub fn speaks(self, scheme: Scheme) -> bool {
         match scheme {
             Scheme::Plain | Scheme::Tls => true,
@@ -92,7 +88,6 @@ words!(
 
 impl HttpMode {
     /// How it sends, where it does not choose.
-    #[must_use]
     pub fn sends(self) -> Mode {
         match self {
             HttpMode::Nt => Mode::Nt,
@@ -102,7 +97,6 @@ impl HttpMode {
     }
 
     /// Whether its sends carry the hint.
-    #[must_use]
     pub fn is_hinted(self) -> bool {
         self.sends().is_hinted()
     }
@@ -146,28 +140,17 @@ impl fmt::Display for Way {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    pub name: ExperimentKind,
-    pub about: String,
-    /// The mode that the others are compared with.
     pub baseline: HttpMode,
-    /// Modes that are measured when none are asked for.
     pub modes: Vec<HttpMode>,
-    /// Stacks that are measured when none are asked for.
     pub stacks: Vec<Stack>,
-    /// Between proxy and backend.
     pub transport: Transport,
-    /// Between client and proxy.
     pub scheme: Scheme,
     pub object_bytes: Vec<u64>,
     pub connections: Vec<u32>,
-    /// Sizes of the data set in bytes.
     pub dataset_bytes: Vec<u64>,
-    /// Threads of the proxy, and of the backend.
     pub workers: u32,
     pub pairs: u32,
-    /// The defaults of the form that asks without a pause.
     pub closed: Closed,
-    /// The defaults of the form that asks on a schedule.
     pub open: Open,
 }
 

@@ -15,23 +15,14 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memc
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    pub name: ExperimentKind,
-    pub about: String,
-    /// The way that the others are compared with.
     pub baseline: String,
     pub peers: Vec<String>,
     pub size_bytes: Vec<u64>,
-    /// Threads that copy at once, each on its CPU.
     pub threads: Vec<u32>,
-    /// Times the last-level cache that a cold side's region is large.
     pub region_llcs: u64,
-    /// Bytes of that region at least.
     pub least_region_bytes: u64,
-    /// Bytes that go before a sample of a cold cell at most.
     pub most_warm_up_bytes: u64,
-    /// How long a way runs before each sample without being clocked, in milliseconds.
     pub warm_up_ms: u64,
-    /// How long a sample lasts about, in milliseconds.
     pub sample_ms: u64,
     pub pairs: u32,
 }

@@ -16,18 +16,12 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/mems
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    pub name: ExperimentKind,
-    pub about: String,
-    /// The way that the others are compared with.
     pub baseline: String,
     pub peers: Vec<String>,
     pub size_bytes: Vec<u64>,
-    /// Threads that fill at once, each on its CPU.
     pub threads: Vec<u32>,
     pub value: u8,
-    /// How long a way runs before each sample without being clocked, in milliseconds.
     pub warm_up_ms: u64,
-    /// How long a sample lasts about, in milliseconds.
     pub sample_ms: u64,
     pub pairs: u32,
 }

@@ -6,7 +6,6 @@ mod sample;
 use serde::Deserialize;
 
 pub use self::plan::{NetCell, NetPlan, plan};
-use ntcopy_record::ExperimentKind;
 
 use crate::experiment::{Closed, Family, NetMode, Open, Rate, reads_defaults, size};
 
@@ -19,24 +18,16 @@ pub const FAMILIES: [Family; 5] =
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    pub name: ExperimentKind,
-    pub about: String,
-    /// The mode that the others are compared with.
     pub baseline: NetMode,
-    /// Modes that are measured when none are asked for, over the loopback.
     pub modes: Vec<NetMode>,
     pub veth_modes: Vec<NetMode>,
-    /// Families that are measured when none are asked for.
     pub families: Vec<Family>,
     pub request_bytes: Vec<u64>,
     pub response_bytes: Vec<u64>,
     pub connections: Vec<u32>,
-    /// The largest packet of the devices in bytes.
     pub mtu_bytes: u32,
     pub pairs: u32,
-    /// The defaults of the form that asks without a pause.
     pub closed: Closed,
-    /// The defaults of the form that asks on a schedule.
     pub open: Open,
 }
 

@@ -12,15 +12,10 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/orde
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    pub name: ExperimentKind,
-    pub about: String,
-    /// The walk that the others are compared with.
     pub baseline: String,
     pub peers: Vec<String>,
-    /// Rows, and columns, of the matrix.
     pub side: Vec<u64>,
     pub tasks: Vec<MatrixTask>,
-    /// How long a sample lasts about, in milliseconds; at least one walk.
     pub sample_ms: u64,
     pub pairs: u32,
 }

@@ -9,7 +9,6 @@ mod plan;
 use serde::Deserialize;
 
 pub use self::plan::plan;
-use ntcopy_record::ExperimentKind;
 
 use crate::experiment::bulk::{Action, ReadBack};
 use crate::experiment::{reads_defaults, size};
@@ -19,12 +18,8 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/page
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    pub name: ExperimentKind,
-    pub about: String,
     pub pairs: u32,
-    /// Those of `--form pages`.
     pub pages: PagesDefaults,
-    /// Those of `--form fork`.
     pub fork: fork::ForkDefaults,
 }
 
@@ -32,19 +27,14 @@ pub struct Defaults {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PagesDefaults {
-    /// The way that the others are compared with.
     pub baseline: String,
     pub peers: Vec<String>,
     pub actions: Vec<Action>,
     pub read_back: Vec<ReadBack>,
     pub buffer_bytes: Vec<u64>,
-    /// Times the last-level cache that one more buffer is large.
     pub beyond_llcs: u64,
-    /// And how large it is at most.
     pub most_beyond_bytes: u64,
-    /// How long a way runs before each sample without being clocked, in milliseconds.
     pub warm_up_ms: u64,
-    /// How long a sample lasts about, in milliseconds.
     pub sample_ms: u64,
 }
 

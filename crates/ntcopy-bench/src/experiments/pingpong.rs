@@ -6,7 +6,6 @@ mod sample;
 use serde::Deserialize;
 
 pub use self::plan::{PingPongCell, PingPongPlan, plan};
-use ntcopy_record::ExperimentKind;
 
 use crate::experiment::{Family, NetMode, reads_defaults, size};
 
@@ -22,18 +21,11 @@ pub const SMALLEST_MESSAGE_BYTES: u64 = 8;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    pub name: ExperimentKind,
-    pub about: String,
-    /// The mode that the others are compared with.
     pub baseline: NetMode,
-    /// Modes that are measured when none are asked for.
     pub modes: Vec<NetMode>,
-    /// Families that are measured when none are asked for.
     pub families: Vec<Family>,
     pub message_bytes: Vec<u64>,
-    /// How long a mode runs in a cell, all its samples together, in milliseconds.
     pub duration_ms: u64,
-    /// How long it runs before each sample.
     pub warm_up_ms: u64,
     pub pairs: u32,
 }

@@ -11,7 +11,6 @@ use std::str::FromStr;
 use serde::Deserialize;
 
 pub use self::sends::plan as plan_sends;
-use ntcopy_record::ExperimentKind;
 
 use crate::experiment::{Family, Mode, bytes_per_second, reads_defaults, size, with_baseline};
 use crate::plan::{PlanError, or};
@@ -21,10 +20,7 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/rete
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    pub name: ExperimentKind,
-    pub about: String,
     pub copies: copies::Defaults,
-    /// The defaults of the form with sends.
     pub sends: Sends,
 }
 
@@ -32,18 +28,12 @@ pub struct Defaults {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sends {
-    /// The mode that the others are compared with.
     pub baseline: Mode,
-    /// Modes that are measured when none are asked for, beside `idle`.
     pub modes: Vec<Mode>,
-    /// Size of the victim's hot set in bytes.
     pub hot_set_bytes: u64,
-    /// Sockets, and bytes of an object, of each cell.
     pub cells: Vec<(u32, u64)>,
-    /// Size of the data set in bytes.
     pub dataset_bytes: u64,
     pub pairs: u32,
-    /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,
 }
 
@@ -104,7 +94,6 @@ impl Settings {
         Ok(modes)
     }
 
-    #[must_use]
     pub fn cells(&self) -> Vec<(u32, u64)> {
         if self.sockets.is_empty() && self.object_bytes.is_empty() {
             return defaults(self.quick).sends.cells.clone();

@@ -4,7 +4,6 @@
 mod plan;
 mod published;
 
-use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
 pub use self::plan::plan;
@@ -17,11 +16,7 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/unix
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    pub name: ExperimentKind,
-    pub about: String,
-    /// The mode that the others are compared with.
     pub baseline: Mode,
-    /// Modes that are measured when none are asked for.
     pub modes: Vec<Mode>,
     pub object_bytes: u64,
     pub pairs: u32,
@@ -33,15 +28,10 @@ pub struct Defaults {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundDefaults {
-    /// Size of the data set that objects are taken from, in bytes.
     pub dataset_bytes: u64,
-    /// Sockets of the bulk sender of two.
     pub two_senders_sockets: u32,
-    /// Sends of the small one per object of the bulk sender, on average.
     pub small_per_object: Vec<u32>,
-    /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,
-    /// How long a mode runs before a sample without being clocked, at least, in milliseconds.
     pub warm_up_ms: u64,
 }
 
@@ -49,32 +39,22 @@ pub struct RoundDefaults {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SweepDefaults {
-    /// Modes that are measured when none are asked for.
     pub modes: Vec<Mode>,
     pub sockets: Vec<u32>,
-    /// Sizes of the data set, in bytes.
     pub dataset_bytes: Vec<u64>,
-    /// Sizes of the object, in bytes.
     pub object_bytes: Vec<u64>,
     pub pairs: u32,
-    /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,
-    /// How long a mode runs before a sample without being clocked, at least, in milliseconds.
     pub warm_up_ms: u64,
-    /// The sockets of a cell on which every byte is compared before timing.
     pub verified_sockets: u32,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FreeDefaults {
-    /// Size of the reader's pipe in bytes.
     pub pipe_bytes: u64,
-    /// The send buffer asked for, in bytes.
     pub sndbuf_bytes: u64,
-    /// Iterations at most, when the user names none.
     pub iterations: u64,
-    /// How long a sample lasts about, in milliseconds, when the user names no iterations.
     pub sample_ms: u64,
 }
 
@@ -149,7 +129,6 @@ pub struct Settings {
 
 impl Settings {
     /// The families, each once.
-    #[must_use]
     pub fn families(&self) -> Vec<Family> {
         let mut families = self.families.clone();
         families.sort_unstable();
@@ -158,13 +137,11 @@ impl Settings {
     }
 
     /// Pieces that one send gathers its object from.
-    #[must_use]
     pub fn pieces(&self) -> u32 {
         self.pieces.unwrap_or(1)
     }
 
     /// Senders that run at the same time.
-    #[must_use]
     pub fn senders(&self) -> u32 {
         self.senders.unwrap_or(1)
     }
@@ -183,7 +160,6 @@ impl Settings {
     }
 
     /// Interleaved groups to measure.
-    #[must_use]
     pub fn pairs(&self) -> u32 {
         let defaults = defaults(self.quick);
         self.pairs.unwrap_or(if self.sweep { defaults.sweep.pairs } else { defaults.pairs })

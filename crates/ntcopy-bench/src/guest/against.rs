@@ -70,7 +70,6 @@ impl FromStr for Against {
 
 impl Against {
     /// The modes of a boot where none are asked for.
-    #[must_use]
     pub fn modes(&self) -> &'static [Mode] {
         match self {
             Against::Unpatched | Against::Series(_) => &[Mode::Copy, Mode::Nt, Mode::Adaptive],

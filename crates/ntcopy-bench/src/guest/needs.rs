@@ -29,7 +29,6 @@ pub struct Needs {
 
 impl Needs {
     /// The same where cells are sampled until they are resolved, for this time at most.
-    #[must_use]
     pub fn with_budget(self, budget: Option<Duration>) -> Needs {
         let budget = budget.unwrap_or_default() * SAMPLE_FACTOR;
         Needs { longest: self.longest.map(|longest| longest + budget), ..self }

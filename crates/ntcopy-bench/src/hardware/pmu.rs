@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ntcopy_record::CpuList;
+
 /// Where they are.
 const DEVICES: &str = "sys/bus/event_source/devices";
 
@@ -39,7 +41,7 @@ impl Pmu {
         let folder = root.join(DEVICES).join(name);
         let kind = text(&folder.join("type"))?.parse().ok()?;
         let cpus = match text(&folder.join("cpumask")) {
-            Some(list) => ranges(&list)?,
+            Some(list) => list.parse::<CpuList>().ok()?.numbers().to_vec(),
             None => vec![0],
         };
         (!cpus.is_empty()).then(|| Pmu { name: name.to_owned(), folder, kind, cpus })
@@ -116,21 +118,6 @@ fn scatter(mut value: u64, ranges: &[(u32, u32)]) -> Option<u64> {
     (value == 0).then_some(word)
 }
 
-/// `0,28-29` as a list of CPUs.
-fn ranges(text: &str) -> Option<Vec<u32>> {
-    let mut list = Vec::new();
-    for range in text.split(',').filter(|range| !range.is_empty()) {
-        let (low, high) = range.split_once('-').unwrap_or((range, range));
-        let (low, high): (u32, u32) = (low.trim().parse().ok()?, high.trim().parse().ok()?);
-        // More CPUs than that has no machine: a file that is none of these.
-        if high < low || high - low > 1 << 16 {
-            return None;
-        }
-        list.extend(low..=high);
-    }
-    Some(list)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,13 +132,5 @@ mod tests {
         assert_eq!(bit_ranges("7"), Some(vec![(7, 7)]));
         assert_eq!(bit_ranges("9-8"), None);
         assert_eq!(bit_ranges("64"), None);
-    }
-
-    #[test]
-    fn lists_of_cpus_are_read() {
-        assert_eq!(ranges("0,28-30"), Some(vec![0, 28, 29, 30]));
-        assert_eq!(ranges(""), Some(vec![]));
-        assert_eq!(ranges("x"), None);
-        assert_eq!(ranges("0-4294967295"), None);
     }
 }

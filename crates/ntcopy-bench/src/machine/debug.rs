@@ -30,7 +30,6 @@ const TCG: &str = "TCGTCGTCGTCG";
 
 /// Why times measured here are none: a debug kernel or an emulator. None if
 /// nothing of the kind is visible.
-#[must_use]
 pub fn not_a_timing() -> Option<String> {
     let mut found = Vec::new();
     if Cpu::detect().hypervisor.as_deref() == Some(TCG) {

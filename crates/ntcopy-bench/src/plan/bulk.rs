@@ -60,7 +60,6 @@ pub struct BulkCell {
 
 impl BulkCell {
     /// The parameters as the record has them.
-    #[must_use]
     pub fn params(&self, plan: &BulkPlan) -> Params {
         let mut params = Params::new();
         let mut put = |name: &str, value: serde_json::Value| params.insert(name.to_owned(), value);
@@ -96,7 +95,6 @@ impl BulkCell {
     }
 
     /// Why a way says nothing in this cell, if so.
-    #[must_use]
     pub fn not_for(&self, way: Way) -> Option<String> {
         match (way, self.task) {
             (Way::Stream, _) if self.size_bytes <= PIECE_BYTES => {
@@ -113,7 +111,6 @@ impl BulkCell {
     }
 
     /// Whether a side of it is cold.
-    #[must_use]
     pub fn is_cold(&self) -> bool {
         matches!(
             self.task,
@@ -125,7 +122,6 @@ impl BulkCell {
 }
 
 /// Rows of a square matrix of this many bytes.
-#[must_use]
 pub fn side(matrix_bytes: u64) -> u64 {
     (matrix_bytes / ELEMENT_BYTES).isqrt()
 }

@@ -60,7 +60,6 @@ pub struct Small {
 
 impl Form {
     /// The form's name in records.
-    #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
             Form::Rounds { .. } => "rounds",
@@ -71,7 +70,6 @@ impl Form {
     }
 
     /// Whether a socket has to take a whole object before the reader takes any of it.
-    #[must_use]
     pub fn holds_objects(&self) -> bool {
         !matches!(self, Form::FreeRunning { .. })
     }
@@ -101,7 +99,6 @@ pub struct CellPlan {
 }
 
 impl CellPlan {
-    #[must_use]
     pub fn sockets(&self) -> u32 {
         match self.form {
             Form::Rounds { sockets }
@@ -112,7 +109,6 @@ impl CellPlan {
     }
 
     /// The second sender's cell, if there is one.
-    #[must_use]
     pub fn small(&self) -> Option<CellPlan> {
         let Form::TwoSenders { small, .. } = self.form else { return None };
         let (form, bytes) = (Form::Rounds { sockets: 1 }, small.bytes);
@@ -129,14 +125,12 @@ impl CellPlan {
 
     /// Bytes in flight when every socket is full; none in the free-running
     /// form, where the send buffer bounds them and they are not set.
-    #[must_use]
     pub fn in_flight_bytes(&self) -> Option<u64> {
         self.form.holds_objects().then(|| u64::from(self.sockets()) * self.object_bytes)
     }
 
     /// Bytes of an object whose hint the kernel does not look at: small pieces, and a last datagram
     /// that is one.
-    #[must_use]
     pub fn too_small_bytes(&self) -> u64 {
         if self.pieces > 1 || self.object_bytes < SMALLEST_HINTED_BYTES {
             return self.object_bytes;
@@ -147,7 +141,6 @@ impl CellPlan {
 
     /// The parameters as the record has them. `iterations` is the number of
     /// sends that a free-running sample makes, once that is known.
-    #[must_use]
     pub fn params(&self, iterations: Option<u64>) -> Params {
         let mut params = Params::new();
         let mut put = |name: &str, value: Value| params.insert(name.to_owned(), value);
@@ -207,7 +200,6 @@ pub fn piece_sizes(pieces: u32) -> impl Iterator<Item = u64> {
     OF_A_VALUE.into_iter().cycle().take(pieces as usize)
 }
 
-#[must_use]
 pub fn gathered_bytes(pieces: u32) -> u64 {
     piece_sizes(pieces).sum()
 }

@@ -18,13 +18,11 @@ pub struct Sysctl {
 
 impl Sysctl {
     /// What TCP needs for this payload in flight.
-    #[must_use]
     pub fn for_tcp(in_flight_bytes: u64) -> Sysctl {
         Sysctl { name: "net.ipv4.tcp_mem", pages: pages(in_flight_bytes) }
     }
 
     /// The value to set: no pressure below the limit.
-    #[must_use]
     pub fn value(&self) -> String {
         format!("{0} {0} {0}", self.pages)
     }
@@ -40,7 +38,6 @@ fn pages(in_flight_bytes: u64) -> u64 {
 }
 
 /// What the plan needs of the kernel that it runs in.
-#[must_use]
 pub fn sysctls(plan: &Plan) -> Vec<Sysctl> {
     let most = |families: &[Family]| {
         let ours = plan.cells.iter().filter(|cell| families.contains(&cell.family));

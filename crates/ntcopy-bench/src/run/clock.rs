@@ -16,19 +16,21 @@ impl Stopwatch {
         Stopwatch(Instant::now())
     }
 
-    /// Nanoseconds since the start; 64 bits last for 584 years.
+    /// Nanoseconds since the start.
     pub fn ns(&self) -> u64 {
-        u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        ns(self.0.elapsed())
     }
 }
 
+/// A time in nanoseconds; 64 bits last for 584 years.
+pub fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// Nanoseconds since 1970-01-01 UTC.
-#[must_use]
 pub fn unix_now_ns() -> u64 {
     // A clock that stands before 1970 has not been set: 0 says so.
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, ns)
 }
 
 /// How long the counter is compared with the system's clock.
@@ -46,7 +48,7 @@ impl Ticks {
         let (clock, first) = (Stopwatch::start(), ticks_now());
         loop {
             let ns = clock.ns();
-            if ns >= u64::try_from(CALIBRATION.as_nanos()).unwrap_or(u64::MAX) {
+            if ns >= self::ns(CALIBRATION) {
                 let ticks = ticks_now().wrapping_sub(first).max(1);
                 return Ticks { ns_per_tick: ns as f64 / ticks as f64 };
             }

@@ -81,7 +81,6 @@ pub enum Failure {
 
 impl Failure {
     /// Whether a byte was wrong, the one failure that no rerun excuses.
-    #[must_use]
     pub fn is_wrong_byte(&self) -> bool {
         matches!(
             self,

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use super::Failure;
 use super::meter::{CpuNs, Meter, cpu_since};
 use super::schedule::{Answers, Schedule, gives_up_ns, histogram, precise_timers, take_answers};
+use super::{Failure, ns};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window<const N: usize> {
@@ -285,8 +285,4 @@ impl<'a, A: Asks> OpenRun<'a, A> {
 fn record(latencies: &mut Histogram<u64>, ns: u64) {
     // A histogram that grows by itself takes every number.
     let _ = latencies.record(ns.max(1));
-}
-
-fn ns(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

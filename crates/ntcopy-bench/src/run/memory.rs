@@ -1,7 +1,6 @@
 //! Memory: how much there is, and that which is sent from: mapped once, touched once, kept.
 
 use std::fs;
-use std::ops::Range;
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 use ntcopy_record::units::Bytes;
@@ -9,7 +8,6 @@ use ntcopy_record::units::Bytes;
 use super::{Failure, pattern};
 
 /// Bytes of memory that are to be had without pushing anything out; 0 if the kernel doesn't tell.
-#[must_use]
 pub fn available_bytes() -> u64 {
     available(&fs::read_to_string("/proc/meminfo").unwrap_or_default())
 }
@@ -31,37 +29,16 @@ pub fn map(len_bytes: u64, advice: Advice) -> Result<MmapMut, Failure> {
     Ok(map)
 }
 
-/// A mapping of whole pages.
-pub struct Buffer(MmapMut);
-
-impl Buffer {
-    /// Maps memory without touching it.
-    pub fn new(len_bytes: u64) -> Result<Buffer, Failure> {
-        map(len_bytes, Advice::Normal).map(Buffer)
-    }
-
-    pub fn bytes(&self, range: Range<usize>) -> &[u8] {
-        &self.0[range]
-    }
-
-    /// Fills a range with a pattern, which touches it as well.
-    pub fn fill(&mut self, range: Range<usize>, seed: u64, start: u64) {
-        pattern::fill(seed, start, &mut self.0[range]);
-    }
-
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Turns one byte into a wrong one.
-    pub fn spoil(&mut self, at: usize) {
-        self.0[at] ^= 0x01;
-    }
+/// Memory of a data set: mapped, and filled with its pattern, which touches it as well.
+pub fn data_set(len_bytes: u64) -> Result<MmapMut, Failure> {
+    let mut data = map(len_bytes, Advice::Normal)?;
+    pattern::fill(DATA_SET_SEED, 0, &mut data);
+    Ok(data)
 }
 
 /// The data set: objects that are sent round-robin.
 pub struct DataSet {
-    buffer: Buffer,
+    buffer: MmapMut,
     object_bytes: usize,
     next: usize,
 }
@@ -75,24 +52,20 @@ impl DataSet {
     pub fn new(
         dataset_bytes: u64,
         object_bytes: u64,
-        kept: Option<Buffer>,
+        kept: Option<MmapMut>,
     ) -> Result<DataSet, Failure> {
         let kept = kept.filter(|buffer| buffer.len() as u64 == dataset_bytes);
         let buffer = match kept {
             Some(buffer) => buffer,
-            None => {
-                let mut buffer = Buffer::new(dataset_bytes)?;
-                buffer.fill(0..buffer.len(), DATA_SET_SEED, 0);
-                buffer
-            }
+            None => data_set(dataset_bytes)?,
         };
-        // `Buffer::new` has shown that the larger number fits.
+        // The mapping has shown that the larger number fits.
         let object_bytes = object_bytes as usize;
         Ok(DataSet { buffer, object_bytes, next: 0 })
     }
 
     /// Its memory, for another data set of the same size.
-    pub fn into_buffer(self) -> Buffer {
+    pub fn into_buffer(self) -> MmapMut {
         self.buffer
     }
 
@@ -102,7 +75,7 @@ impl DataSet {
         let end = at + self.object_bytes;
         let last = end + self.object_bytes > self.buffer.len();
         self.next = if last { 0 } else { end };
-        (at, self.buffer.bytes(at..end))
+        (at, &self.buffer[at..end])
     }
 }
 
@@ -135,19 +108,11 @@ mod tests {
     #[test]
     fn memory_is_kept_for_a_data_set_of_the_same_size_only() {
         let first = DataSet::new(8192, 4096, None).unwrap();
-        let place = first.buffer.bytes(0..1).as_ptr();
+        let place = first.buffer.as_ptr();
         let second = DataSet::new(8192, 1024, Some(first.into_buffer())).unwrap();
-        assert_eq!(second.buffer.bytes(0..1).as_ptr(), place);
+        assert_eq!(second.buffer.as_ptr(), place);
         let third = DataSet::new(4096, 1024, Some(second.into_buffer())).unwrap();
         assert_eq!(third.buffer.len(), 4096);
-        assert_eq!(pattern::first_wrong(DATA_SET_SEED, 0, third.buffer.bytes(0..4096)), None);
-    }
-
-    #[test]
-    fn a_spoilt_byte_is_wrong() {
-        let mut buffer = Buffer::new(100).unwrap();
-        buffer.fill(0..100, 7, 0);
-        buffer.spoil(42);
-        assert_eq!(pattern::first_wrong(7, 0, buffer.bytes(0..100)).map(|(at, _)| at), Some(42));
+        assert_eq!(pattern::first_wrong(DATA_SET_SEED, 0, &third.buffer), None);
     }
 }

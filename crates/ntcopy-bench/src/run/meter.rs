@@ -15,7 +15,6 @@ pub struct Events(RefCell<Hardware>);
 
 impl Events {
     /// Opens them. What is missing is left out, as of [`Hardware`].
-    #[must_use]
     pub fn open() -> Events {
         Events(RefCell::new(Hardware::open()))
     }
@@ -56,7 +55,6 @@ impl<'a, const N: usize> Meter<'a, N> {
         Meter { cpu, events: None }
     }
 
-    #[must_use]
     pub fn counting(self, events: &'a Events) -> Meter<'a, N> {
         Meter { events: Some(events), ..self }
     }

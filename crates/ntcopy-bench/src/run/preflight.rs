@@ -4,13 +4,14 @@ use std::fs;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use memmap2::Advice;
 use ntcopy::socket::Support;
 use ntcopy::uapi;
 use ntcopy_record::units::Bytes;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-use super::memory::Buffer;
+use super::memory::map;
 use super::send::{Sender, no_msg_ntcopy};
 use super::{Failure, Stop, inet, sockets};
 use crate::experiment::{Family, Mode};
@@ -27,12 +28,12 @@ pub fn unavailable(mode: Mode) -> Result<Option<String>, Failure> {
             Err(errno) => Err(Failure::os("cannot ask for SO_NTCOPY")(errno)),
         },
         Mode::Vmsplice => {
-            let buffer = Buffer::new(4096)?;
+            let page = map(4096, Advice::Normal)?;
             let (ours, _theirs) =
                 socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
                     .map_err(Failure::os("cannot make a socket pair"))?;
             let sender = Sender::on_unix(4096, Duration::ZERO)?;
-            let sent = sender.send(ours.as_fd(), mode, buffer.bytes(0..4096));
+            let sent = sender.send(ours.as_fd(), mode, &page);
             Ok(sent.err().map(|failure| format!("this kernel does not do it: {failure}")))
         }
     }
@@ -96,12 +97,12 @@ fn enough(needed: &Sysctl) -> Result<(), Failure> {
 
 fn whole_object_fits(cell: &CellPlan, modes: &[Mode]) -> Result<(), Failure> {
     let one = CellPlan { form: Form::Rounds { sockets: 1 }, ..cell.clone() };
-    let buffer = Buffer::new(cell.object_bytes)?;
+    let object = map(cell.object_bytes, Advice::Normal)?;
     let sender = Sender::new(cell, Duration::ZERO, Stop::default())?;
     // How the kernel books a hinted send is how it books a plain one.
     for mode in modes.iter().filter(|mode| !mode.is_hinted()) {
         for (ours, _theirs) in sockets::make(&one, Duration::from_secs(1))? {
-            let sent = sender.send(ours.as_fd(), *mode, buffer.bytes(0..buffer.len()));
+            let sent = sender.send(ours.as_fd(), *mode, &object);
             sent.map_err(|failure| {
                 Failure::Limit(format!(
                     "a send buffer of {} does not take a whole object of {} ({failure}); a round \

@@ -16,11 +16,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use memmap2::MmapMut;
 use rustix::io::{Errno, retry_on_intr as retry};
 use rustix::net::{RecvFlags, recv, sockopt};
 use rustix::pipe::{SpliceFlags, splice};
 
-use super::memory::{Buffer, DATA_SET_SEED};
+use super::memory::data_set;
 use super::message::{Order, Reply};
 use super::pipe::Pipe;
 use super::process::{self, Trouble};
@@ -31,7 +32,6 @@ use crate::experiment::{DATAGRAM_BYTES, Mode};
 /// Runs the reading process until the line is closed.
 ///
 /// Meant to be all that a hidden verb of the program does.
-#[must_use]
 pub fn main() -> ExitCode {
     let mut reader = None;
     process::serve("the reading process", |_, order, carried| {
@@ -81,7 +81,7 @@ struct Reader {
 
 /// The memory of a process that sends.
 struct Source {
-    data: Buffer,
+    data: MmapMut,
     object_bytes: usize,
     sender: Sender,
 }
@@ -117,8 +117,7 @@ impl Reader {
     }
 
     fn fill(&mut self, dataset_bytes: u64, object_bytes: u64) -> Result<(), Failure> {
-        let mut data = Buffer::new(dataset_bytes)?;
-        data.fill(0..data.len(), DATA_SET_SEED, 0);
+        let data = data_set(dataset_bytes)?;
         let sender = Sender::on_unix(object_bytes, self.patience)?;
         self.source = Some(Source { data, object_bytes: object_bytes as usize, sender });
         Ok(())
@@ -129,11 +128,11 @@ impl Reader {
         let source = self.source.as_mut().ok_or_else(missing)?;
         let socket = self.sockets.first().ok_or_else(missing)?;
         if spoil {
-            source.data.spoil(start + bytes - 1);
+            source.data[start + bytes - 1] ^= 1;
         }
         let (mut at, mut left) = (start, bytes);
         while left > 0 {
-            let object = source.data.bytes(at..at + source.object_bytes.min(left));
+            let object = &source.data[at..at + source.object_bytes.min(left)];
             source.sender.send(socket.as_fd(), mode, object)?;
             left -= object.len();
             at += object.len();

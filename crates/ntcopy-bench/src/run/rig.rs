@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use memmap2::Advice;
+use memmap2::{Advice, MmapMut};
 use ntcopy::socket::Setting;
 use ntcopy_record::Params;
 use ntcopy_record::random::SplitMix64;
@@ -12,13 +12,13 @@ use ntcopy_record::random::SplitMix64;
 use super::beside::Beside;
 use super::clock::{Stopwatch, Ticks, ticks_now};
 use super::hot_set::HotSet;
-use super::memory::{Buffer, DATA_SET_SEED, DataSet};
+use super::memory::{DATA_SET_SEED, DataSet, map};
 use super::message::{Order, Reader, Reply, drain_order};
 use super::pipe::Pipe;
 use super::process::Process;
 use super::proof::{Due, Proof};
 use super::send::{self, Sender};
-use super::{Clocked, Failure, Fault, RigOptions, Stop, cpus, link, sockets};
+use super::{Clocked, Failure, Fault, RigOptions, Stop, cpus, link, pattern, sockets};
 use crate::experiment::Mode;
 use crate::hardware::Hardware;
 use crate::plan::{CellPlan, Form};
@@ -53,7 +53,7 @@ impl Rig {
     pub(crate) fn open(
         cell: &CellPlan,
         options: &RigOptions,
-        kept: Option<Buffer>,
+        kept: Option<MmapMut>,
         stop: &Stop,
     ) -> Result<Rig, Failure> {
         cpus::pin(cell.cpus.sender)?;
@@ -103,12 +103,11 @@ impl Rig {
     }
 
     /// Ends the reader, and gives the data set's memory to the next rig.
-    pub(crate) fn into_memory(self) -> Buffer {
+    pub(crate) fn into_memory(self) -> MmapMut {
         self.data.into_buffer()
     }
 
     /// The cell's parameters, with the sizes of pipe and send buffer that were set.
-    #[must_use]
     pub fn params(&self, iterations: Option<u64>) -> Params {
         let actual = CellPlan {
             pipe_bytes: Some(self.pipe_bytes),
@@ -128,7 +127,7 @@ impl Rig {
         let object = self.cell.object_bytes;
         if self.cell.form.holds_objects() {
             let sockets = self.sockets.len().min(most_sockets as usize);
-            let mut buffer = Buffer::new(sockets as u64 * object)?;
+            let mut buffer = map(sockets as u64 * object, Advice::Normal)?;
             let sizes = odd_sizes(object);
             for (number, &size) in sizes.iter().enumerate() {
                 let fault = self.fault.filter(|_| number + 1 == sizes.len());
@@ -141,7 +140,7 @@ impl Rig {
         }
         // A tail that fills no page and no object.
         let total = 4 * object + object / 3 + 1;
-        let mut buffer = Buffer::new(total)?;
+        let mut buffer = map(total, Advice::Normal)?;
         self.verify_stream(mode, &mut buffer)?;
         self.verify_others(mode)
     }
@@ -160,7 +159,7 @@ impl Rig {
     fn verify_round(
         &mut self,
         mode: Mode,
-        buffer: &mut Buffer,
+        buffer: &mut MmapMut,
         sockets: usize,
         size: usize,
         fault: Option<Fault>,
@@ -171,31 +170,31 @@ impl Rig {
         let into = if size + 13 <= slot { 13 } else { 0 };
         for number in 0..sockets {
             let at = number * slot + into;
-            buffer.fill(at..at + size, seed + number as u64, 0);
+            pattern::fill(seed + number as u64, 0, &mut buffer[at..at + size]);
         }
         if fault == Some(Fault::WrongByte) {
-            buffer.spoil((sockets - 1) * slot + into + size / 2);
+            buffer[(sockets - 1) * slot + into + size / 2] ^= 1;
         }
         for number in 0..sockets {
             let at = number * slot + into;
-            self.send(number, mode, buffer.bytes(at..at + size))?;
+            self.send(number, mode, &buffer[at..at + size])?;
         }
         self.compare(sockets, size as u64, seed, 0)
     }
 
-    fn verify_stream(&mut self, mode: Mode, buffer: &mut Buffer) -> Result<(), Failure> {
+    fn verify_stream(&mut self, mode: Mode, buffer: &mut MmapMut) -> Result<(), Failure> {
         let total = buffer.len();
         let seed = u64::from(mode as u8) << 32 | 2;
-        buffer.fill(0..total, seed, 0);
+        pattern::fill(seed, 0, buffer);
         // With several senders, another one has the fault.
         if self.fault == Some(Fault::WrongByte) && self.others.is_empty() {
-            buffer.spoil(total - 1);
+            buffer[total - 1] ^= 1;
         }
         let order = Order::Compare { sockets: 1, bytes: total as u64, seed, start: 0 };
         self.reader.order(&link::encode(&order))?;
         let object = self.cell.object_bytes as usize;
         for at in (0..total).step_by(object) {
-            self.send(0, mode, buffer.bytes(at..total.min(at + object)))?;
+            self.send(0, mode, &buffer[at..total.min(at + object)])?;
         }
         self.reader.done()
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use ntcopy_record::random::SplitMix64;
 
-use super::Failure;
+use super::{Failure, ns};
 
 /// Requests of one open sample, by when they are due.
 ///
@@ -23,9 +23,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// A schedule at a rate in requests per 1000 s.
-    #[must_use]
     pub fn new(seed: u64, per_1000_s: u64, warm_up: Duration, sample: Duration) -> Schedule {
-        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let end_ns = ns(warm_up).saturating_add(ns(sample));
         let mean_gap_ns = 1e12 / per_1000_s.max(1) as f64;
         let mut random = SplitMix64(seed);

@@ -29,7 +29,6 @@ impl Stop {
     }
 
     /// The signal that came, if one did.
-    #[must_use]
     pub fn signal(&self) -> Option<i32> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,

@@ -16,13 +16,11 @@ pub struct Progress {
 
 impl Progress {
     /// A bar on standard error, if that is a terminal.
-    #[must_use]
     pub fn on_stderr() -> Progress {
         Progress { bar: ProgressBar::hidden(), since: Instant::now(), shown: false }
     }
 
     /// None at all.
-    #[must_use]
     pub fn none() -> Progress {
         Progress { shown: true, ..Progress::on_stderr() }
     }

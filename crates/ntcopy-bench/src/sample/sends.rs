@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use memmap2::MmapMut;
 use ntcopy_record::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Sample};
@@ -11,7 +12,7 @@ use super::driver::{At, Context, Experiment, Halt, Lanes, Recording, available, 
 use super::{MeasureError, Outcome};
 use crate::experiment::Mode;
 use crate::plan::{CellPlan, Form, Plan};
-use crate::run::{self, Buffer, Clocked, Failure, Fault, Rig, RigOptions, Stop};
+use crate::run::{self, Clocked, Failure, Fault, Rig, RigOptions, Stop};
 
 impl Experiment for Plan {
     fn experiment(&self) -> ExperimentKind {
@@ -88,7 +89,7 @@ fn measure_cell(
     plan: &Plan,
     number: u32,
     options: &RigOptions,
-    memory: &mut Option<Buffer>,
+    memory: &mut Option<MmapMut>,
     recording: &mut Recording<'_>,
 ) -> Result<(), Halt> {
     let mut lanes = ModeLanes {
@@ -120,7 +121,7 @@ struct ModeLanes<'a> {
     /// Opened when first needed, and anew after a failure.
     rig: Option<Rig>,
     /// Memory of the rig before, until this cell's rig takes it.
-    memory: &'a mut Option<Buffer>,
+    memory: &'a mut Option<MmapMut>,
     /// Modes that have not failed too often.
     alive: Vec<Mode>,
     strikes: BTreeMap<Mode, u32>,

@@ -60,7 +60,6 @@ impl Writer {
     }
 
     /// Samples written so far.
-    #[must_use]
     pub fn samples(&self) -> u64 {
         self.samples
     }

@@ -146,7 +146,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Experiment::Order(settings) => bulk::order(common, &extended!(*settings)),
         Experiment::List => {
-            EXPERIMENTS.iter().for_each(|listed| list(&listed.experiment));
+            EXPERIMENTS.iter().for_each(|(experiment, _)| list(experiment));
             Ok(ExitCode::SUCCESS)
         }
         Experiment::Reader => Ok(run::reader::main()),
@@ -169,8 +169,8 @@ pub fn on_one_cpu() -> anyhow::Result<HostCpus> {
 }
 
 fn list(experiment: &ExperimentKind) {
-    for listed in EXPERIMENTS.iter().filter(|listed| listed.experiment == *experiment) {
-        println!("{}", listed.defaults.trim_end());
+    for (_, defaults) in EXPERIMENTS.iter().filter(|(known, _)| known == experiment) {
+        println!("{}", defaults.trim_end());
     }
 }
 

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
 use super::capacity;
@@ -45,7 +44,6 @@ pub enum App {
 words!(App, Memcached = "memcached", Redis = "redis", Storaged = "storaged", Nginx = "nginx");
 
 impl App {
-    #[must_use]
     pub fn serves_files(self) -> bool {
         matches!(self, App::Storaged | App::Nginx)
     }
@@ -94,13 +92,11 @@ words!(
 );
 
 impl AppMode {
-    #[must_use]
     pub fn is_hinted(self) -> bool {
         self.sends().is_hinted()
     }
 
     /// How its program sends.
-    #[must_use]
     pub fn sends(self) -> Mode {
         match self {
             AppMode::Adaptive => Mode::Adaptive,
@@ -110,7 +106,6 @@ impl AppMode {
     }
 
     /// The mode whose server answers: `idle` has none of its own.
-    #[must_use]
     pub fn server(self) -> AppMode {
         if self == AppMode::Idle { AppMode::Copy } else { self }
     }
@@ -119,30 +114,20 @@ impl AppMode {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    pub name: ExperimentKind,
-    pub about: String,
-    /// The mode that the others are compared with.
     pub baseline: AppMode,
-    /// Modes that are measured when none are asked for, beside `idle`.
     pub modes: Vec<AppMode>,
     pub large_bytes: u64,
-    /// Bytes of all large values together.
     pub dataset_bytes: u64,
-    /// Bytes of a piece of a large value in mode `chunked`.
     pub chunk_bytes: u64,
     pub small_bytes: u64,
     pub small_keys: u64,
     pub multiget: u64,
-    /// Connections that multigets go over.
     pub small_connections: u32,
-    /// Connections that fetch large values.
     pub connections: Vec<u32>,
     pub large_rates: Vec<String>,
     pub small_rate: String,
     pub pairs: u32,
-    /// How long the clocked part of a sample lasts, milliseconds.
     pub sample_ms: u64,
-    /// How long it goes before that.
     pub warm_up_ms: u64,
 }
 
@@ -216,7 +201,6 @@ pub struct Data {
 
 impl Data {
     /// In how many pieces a large value is stored.
-    #[must_use]
     pub fn pieces(&self, is_chunked: bool) -> u64 {
         if is_chunked { self.large_bytes.div_ceil(self.chunk_bytes) } else { 1 }
     }
@@ -257,27 +241,23 @@ pub struct Plan {
 }
 
 impl Plan {
-    #[must_use]
     pub fn samples(&self) -> u64 {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
     }
 
     /// Values that a server has at most.
-    #[must_use]
     pub fn most_values(&self) -> u64 {
         let is_chunked = self.modes.contains(&AppMode::Chunked);
         self.data.small_keys + self.data.large_values * self.data.pieces(is_chunked)
     }
 
     /// Connections to a server at most.
-    #[must_use]
     pub fn most_connections(&self) -> u32 {
         let large = self.cells.iter().map(|cell| cell.connections).max().unwrap_or(0);
         large + self.small_connections
     }
 
     /// Bytes of all values as files, which modes share: once whole, and once in pieces.
-    #[must_use]
     pub fn file_bytes(&self) -> u64 {
         let data = &self.data;
         let copies = if self.modes.contains(&AppMode::Chunked) { 2 } else { 1 };
@@ -290,7 +270,6 @@ impl Plan {
     }
 
     /// How long one of them takes, about.
-    #[must_use]
     pub fn sample_time(&self) -> Duration {
         match self.capacity {
             Some(_) => capacity::longest(self.sample, self.warm_up),
@@ -299,7 +278,6 @@ impl Plan {
     }
 
     /// Bytes of memory that client and servers take.
-    #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let servers = self.servers();
         let values = self.data.large_values * self.data.large_bytes;

@@ -17,7 +17,6 @@ pub enum LargeRate {
 
 impl LargeRate {
     /// The text that asked for it.
-    #[must_use]
     pub fn asked(self) -> String {
         match self {
             LargeRate::Max => "max".to_owned(),

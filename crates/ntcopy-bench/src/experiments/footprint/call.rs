@@ -39,7 +39,6 @@ macro_rules! kinds {
         impl Kind {
             pub const ALL: &'static [Kind] = &[$(Kind::$kind),+];
 
-            #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Kind::$kind => $word),+
@@ -47,7 +46,6 @@ macro_rules! kinds {
             }
 
             /// What it does, in a few words.
-            #[must_use]
             pub fn what(self) -> &'static str {
                 match self {
                     $(Kind::$kind => $what),+
@@ -85,13 +83,11 @@ pub const TABLE: &[Kind] = Kind::ALL;
 
 impl Kind {
     /// Whether its sends carry the hint.
-    #[must_use]
     pub fn is_hinted(self) -> bool {
         matches!(self, Kind::SendHinted | Kind::SendObeyed | Kind::TcpObeyed)
     }
 
     /// The call with the bytes that it has where none are named.
-    #[must_use]
     pub fn by_default(self) -> Call {
         Call { kind: self, bytes: if self == Kind::Getpid { 0 } else { DEFAULT_BYTES } }
     }

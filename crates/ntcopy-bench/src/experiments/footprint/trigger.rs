@@ -2,18 +2,21 @@
 
 use std::fs::File;
 use std::hint::black_box;
-use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 
 use ntcopy::socket::{self, Setting, Support};
 use ntcopy::{Hint, Hints};
-use rustix::io::Errno;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustix::pipe::{SpliceFlags, splice};
+use rustix::pipe::{IoSliceRaw, SpliceFlags, splice, vmsplice};
 
 use super::LINE_BYTES;
 use super::call::{Call, Kind};
 use super::lines::{self, Cycle, Memory, PAGE};
+use crate::experiment::Family;
+use crate::run::net::Network;
 use crate::run::{Failure, Pipe};
 
 /// Sources and destinations are taken in turns from this much: they are cold, as a server's are.
@@ -58,15 +61,9 @@ pub struct Triggers {
 impl Triggers {
     /// Memory, files and sockets for these calls.
     pub fn new(calls: &[Call]) -> Result<Triggers, Failure> {
-        let failed = |doing: &str| Failure::os(format!("cannot {doing}"));
         let source = Memory::new(AROUND_BYTES)?;
-        // SAFETY: the name is a string that ends in a zero; a new descriptor has no other user.
-        let file = unsafe {
-            match libc::memfd_create(c"footprint".as_ptr(), libc::MFD_CLOEXEC) {
-                -1 => return Err(failed("make a file")(last_errno())),
-                fd => File::from_raw_fd(fd),
-            }
-        };
+        let file = memfd_create("footprint", MemfdFlags::CLOEXEC);
+        let file = File::from(file.map_err(Failure::os("cannot make a file"))?);
         file.write_all_at(source.bytes(), 0).map_err(Failure::io("cannot fill a file"))?;
         let null = File::options().write(true).open("/dev/null");
         let mut triggers = Triggers {
@@ -86,17 +83,22 @@ impl Triggers {
 
     fn link(&mut self, kind: Kind) -> Result<(), Failure> {
         let is_known = self.links.iter().any(|(known, _)| *known == kind);
-        let is_tcp = match kind {
+        let family = match kind {
             Kind::Send | Kind::SendHinted | Kind::SendObeyed | Kind::SendRead | Kind::Sendfile => {
-                false
+                Family::Unix
             }
-            Kind::Tcp | Kind::TcpObeyed => true,
+            Kind::Tcp | Kind::TcpObeyed => Family::Tcp,
             _ => return Ok(()),
         };
         if is_known {
             return Ok(());
         }
-        let link = if is_tcp { over_tcp()? } else { over_unix()? };
+        let (ours, theirs) = Network::Loopback.pair(0, family)?;
+        // sendfile() has no flag for one call, and would wait for room that the same thread makes.
+        for end in [&ours, &theirs] {
+            ioctl_fionbio(end, true).map_err(Failure::os("cannot set O_NONBLOCK"))?;
+        }
+        let link = Link { ours, theirs };
         let setting = match kind {
             Kind::SendHinted => Setting::Every,
             Kind::SendObeyed | Kind::TcpObeyed => Setting::Obey,
@@ -276,14 +278,10 @@ impl Triggers {
     fn vmsplice(&self, at: usize, bytes: usize) -> Result<(), Errno> {
         let mut sent = 0;
         while sent < bytes {
-            let piece = &self.source.bytes()[at + sent..at + bytes];
-            let iov =
-                libc::iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() };
-            let pipe = self.pipe.write.as_raw_fd();
-            // SAFETY: the vector describes a part of the source, which outlives the call and is
-            // not written while the pipe holds its pages.
-            let some = unsafe { libc::vmsplice(pipe, &raw const iov, 1, 0) };
-            let some = usize::try_from(some).map_err(|_| last_errno())?;
+            let piece = [IoSliceRaw::from_slice(&self.source.bytes()[at + sent..at + bytes])];
+            // SAFETY: the write end of the pipe is given, so the kernel only reads the memory, and
+            // SPLICE_F_GIFT is not set.
+            let some = unsafe { vmsplice(&self.pipe.write, &piece, SpliceFlags::empty()) }?;
             self.empty_pipe(some)?;
             sent += some;
         }
@@ -308,28 +306,6 @@ fn touch(bytes: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-fn over_unix() -> Result<Link, Failure> {
-    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-
-    // sendfile() has no flag for one call, and would wait for room that the same thread makes.
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-        .map_err(Failure::os("cannot make a socket pair"))?;
-    Ok(Link { ours, theirs })
-}
-
-fn over_tcp() -> Result<Link, Failure> {
-    let failed = |error| Failure::io("cannot connect over the loopback")(error);
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
-    let ours = std::net::TcpStream::connect(address).map_err(failed)?;
-    ours.set_nodelay(true).map_err(failed)?;
-    ours.set_nonblocking(true).map_err(failed)?;
-    let (theirs, _) = listener.accept().map_err(failed)?;
-    theirs.set_nonblocking(true).map_err(failed)?;
-    Ok(Link { ours: ours.into(), theirs: theirs.into() })
-}
-
 /// Why a call is not to be had here; none if it is.
 pub fn unavailable(call: Call) -> Result<Option<String>, Failure> {
     if !call.kind.is_hinted() {
@@ -343,10 +319,6 @@ pub fn unavailable(call: Call) -> Result<Option<String>, Failure> {
             "this kernel does not know MSG_NTCOPY: --kernel um boots one that does".to_owned(),
         )),
     }
-}
-
-fn last_errno() -> Errno {
-    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
 #[cfg(test)]

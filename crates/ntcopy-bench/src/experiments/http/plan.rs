@@ -33,19 +33,16 @@ pub struct HttpCell {
 }
 
 impl HttpCell {
-    #[must_use]
     pub fn objects(&self) -> u64 {
         self.dataset_bytes / self.object_bytes
     }
 
     /// Whether the other one needs the same data.
-    #[must_use]
     pub fn has_data_of(&self, other: &HttpCell) -> bool {
         (self.object_bytes, self.dataset_bytes) == (other.object_bytes, other.dataset_bytes)
     }
 
     /// Bytes that are asked for at one time when every connection waits for an answer.
-    #[must_use]
     pub fn asked_bytes(&self) -> u64 {
         self.object_bytes * u64::from(self.connections)
     }
@@ -85,39 +82,33 @@ pub struct HttpPlan {
 }
 
 impl HttpPlan {
-    #[must_use]
     pub fn samples(&self) -> u64 {
         self.cells.len() as u64 * u64::from(self.pairs) * self.ways.len() as u64
     }
 
     /// Connections of the cell that has the most.
-    #[must_use]
     pub fn most_connections(&self) -> u32 {
         self.cells.iter().map(|cell| cell.connections).max().unwrap_or(0)
     }
 
     /// Whether proxies and backends are started anew for this group of a cell.
-    #[must_use]
     pub fn starts_at(&self, pair: u32) -> bool {
         let start = |pair: u32| u64::from(pair) * u64::from(self.starts) / u64::from(self.pairs);
         pair == 0 || start(pair) != start(pair - 1)
     }
 
     /// A way's name in the record: the mode, and the stack before it where there are several.
-    #[must_use]
     pub fn name(&self, way: Way) -> String {
         let only = self.ways.iter().all(|other| other.stack == way.stack);
         if only { way.mode.to_string() } else { way.to_string() }
     }
 
     /// The name of the way that the others are compared with.
-    #[must_use]
     pub fn baseline(&self) -> String {
         self.ways.first().map_or_else(String::new, |way| self.name(*way))
     }
 
     /// A cell's parameters as the record has them; an open one's with what is offered.
-    #[must_use]
     pub fn params(&self, cell: &HttpCell, offered_per_1000_s: Option<u64>) -> Params {
         let mut params = Params::new();
         let places = self.places.into_iter().flatten();
@@ -164,7 +155,6 @@ impl HttpPlan {
 
     /// Bytes that the data set of a cell takes in a file system in memory: once for storaged,
     /// whose folders share their files, and once for nginx.
-    #[must_use]
     pub fn data_bytes(&self, cell: &HttpCell) -> u64 {
         let ours = self.ways.iter().any(|way| way.stack.has_storaged());
         let theirs = self.ways.iter().any(|way| !way.stack.has_storaged());
@@ -175,7 +165,6 @@ impl HttpPlan {
 
     /// Memory in bytes that the largest cell needs of a kernel that is booted for it. A file
     /// system in memory may take half of what there is.
-    #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let data = self.cells.iter().map(|cell| 2 * self.data_bytes(cell)).max().unwrap_or(0);
         let ways = self.ways.len() as u64 * WAY_BYTES;
@@ -198,7 +187,6 @@ impl HttpPlan {
     }
 
     /// Limits to set in a kernel that is booted for it.
-    #[must_use]
     pub fn sysctls(&self) -> Vec<Sysctl> {
         vec![Sysctl::for_tcp(self.in_buffers_bytes())]
     }

@@ -28,7 +28,6 @@ pub struct NetCell {
 
 impl NetCell {
     /// Bytes of a request and its response.
-    #[must_use]
     pub fn transaction_bytes(&self) -> u64 {
         self.request_bytes + self.response_bytes
     }
@@ -43,13 +42,11 @@ pub struct NetPlan {
 }
 
 impl NetPlan {
-    #[must_use]
     pub fn samples(&self) -> u64 {
         self.sides.samples(self.cells.len())
     }
 
     /// A cell's parameters as the record has them; an open one's with what is offered.
-    #[must_use]
     pub fn params(&self, cell: &NetCell, offered_per_1000_s: Option<u64>) -> Params {
         let mut params = Params::new();
         let mut put = |name: &str, value: Value| params.insert(name.to_owned(), value);
@@ -74,7 +71,6 @@ impl NetPlan {
 
     /// Memory in bytes that the largest cell needs of a kernel that is booted for it: each mode
     /// has its own connections, and each end of one a message to send and room for another.
-    #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let one = |cell: &NetCell| {
             u64::from(cell.connections) * (4 * cell.transaction_bytes() + SOCKETS_BYTES)
@@ -83,7 +79,6 @@ impl NetPlan {
     }
 
     /// Limits to set in a kernel that is booted for it.
-    #[must_use]
     pub fn sysctls(&self) -> Vec<Sysctl> {
         let one = |cell: &NetCell| u64::from(cell.connections) * cell.transaction_bytes();
         vec![Sysctl::for_tcp(self.cells.iter().map(one).max().unwrap_or(0))]

@@ -65,9 +65,7 @@ impl ForkMode {
 pub struct ForkDefaults {
     pub modes: Vec<ForkMode>,
     pub buffer_bytes: Vec<u64>,
-    /// How long a mode runs before each sample without being clocked, in milliseconds.
     pub warm_up_ms: u64,
-    /// How long a sample lasts about, in milliseconds.
     pub sample_ms: u64,
 }
 
@@ -106,13 +104,11 @@ impl ForkCell {
 }
 
 impl ForkPlan {
-    #[must_use]
     pub fn samples(&self) -> u64 {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
     }
 
     /// Memory in bytes that the largest cell needs: the buffer and its copy.
-    #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         2 * self.cells.iter().map(|cell| cell.buffer_bytes).max().unwrap_or(0)
     }

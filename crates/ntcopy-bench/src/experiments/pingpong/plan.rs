@@ -33,13 +33,11 @@ pub struct PingPongPlan {
 }
 
 impl PingPongPlan {
-    #[must_use]
     pub fn samples(&self) -> u64 {
         self.sides.samples(self.cells.len())
     }
 
     /// A cell's parameters as the record has them.
-    #[must_use]
     pub fn params(&self, cell: &PingPongCell) -> Params {
         let mut params = Params::new();
         params.insert("form".to_owned(), "pingpong".into());
@@ -50,7 +48,6 @@ impl PingPongPlan {
     }
 
     /// Memory in bytes that the largest cell needs of a kernel that is booted for it.
-    #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let message = self.cells.iter().map(|cell| cell.message_bytes).max().unwrap_or(0);
         self.sides.memory_bytes(8 * message)

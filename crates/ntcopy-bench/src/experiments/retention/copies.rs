@@ -38,20 +38,14 @@ words!(Victim, SameCore = "same-core", Neighbour = "neighbour");
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// Modes that are measured when none are asked for, beside `idle`.
     pub modes: Vec<CopyMode>,
-    /// Where the victim is, each in cells of its own.
     pub victims: Vec<Victim>,
     pub object_bytes: u64,
-    /// Bytes per second that the neighbour's streamer is offered.
     pub rate_bytes_per_s: u64,
-    /// Source and destination each are this many times the last-level cache.
     pub dataset_by_llc: u64,
     pub most_dataset_bytes: u64,
     pub pairs: u32,
-    /// How long a sample lasts at least, in milliseconds.
     pub sample_ms: u64,
-    /// How long the mode runs before a sample, at least, in milliseconds.
     pub warm_up_ms: u64,
 }
 

@@ -47,7 +47,6 @@ impl std::str::FromStr for Expression {
 
 impl Expression {
     /// The number as it was written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

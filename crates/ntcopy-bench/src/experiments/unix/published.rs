@@ -21,7 +21,6 @@ pub struct Published {
 
 impl Published {
     /// Whether the two processes ran on CPUs that share their L2 cache.
-    #[must_use]
     pub fn shares_l2(&self) -> bool {
         self.label.contains("shared L2") && !self.label.contains("no shared L2")
     }
@@ -32,7 +31,6 @@ impl Published {
 /// # Panics
 ///
 /// When the embedded file is not what it was when the tests passed.
-#[must_use]
 pub fn published() -> &'static [Published] {
     static UNIX: LazyLock<Vec<Published>> = LazyLock::new(|| {
         #[derive(Deserialize)]

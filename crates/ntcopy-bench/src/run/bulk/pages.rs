@@ -19,7 +19,6 @@ const STEP_BYTES: usize = 13 * 64;
 const PLACE_BYTES: usize = 20;
 
 /// Why a way is not to be had on this machine, if so.
-#[must_use]
 pub fn unavailable(way: PageWay) -> Option<String> {
     #[cfg(target_arch = "x86_64")]
     return routines::unavailable(way);

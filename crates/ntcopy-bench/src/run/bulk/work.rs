@@ -25,7 +25,6 @@ use crate::run::{Failure, cpus};
 /// Runs the worker until its line is closed.
 ///
 /// Meant to be all that a hidden verb of the program does.
-#[must_use]
 pub fn main() -> ExitCode {
     let mut worker = None;
     process::serve("the worker", |_, order, _| Ok(carry_out(&mut worker, order)?))

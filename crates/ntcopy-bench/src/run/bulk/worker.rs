@@ -9,7 +9,7 @@ use super::message::{Copier, Order, Reply, Traffic};
 use crate::experiment::bulk::{Peer, Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan};
 use crate::run::process::Process;
-use crate::run::{Failure, Stop};
+use crate::run::{Failure, Stop, ns};
 
 #[derive(Debug, Clone)]
 pub struct Setup {
@@ -93,13 +93,11 @@ impl Worker {
     }
 
     /// Why another library's copy cannot be used, if it cannot.
-    #[must_use]
     pub fn missing_peer(&self, peer: Peer) -> Option<&str> {
         self.missing_peers.get(peer.as_str()).map(String::as_str)
     }
 
     /// Hardware events, and why each cannot be counted, if it cannot.
-    #[must_use]
     pub fn counters(&self) -> &BTreeMap<String, Option<String>> {
         &self.counters
     }
@@ -120,7 +118,6 @@ impl Worker {
 
     /// Does the cell's task for a while under the clock.
     pub fn sample(&mut self, way: Way, timing: Timing) -> Result<Traffic, Failure> {
-        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let order = Order::Sample {
             way: way.to_string(),
             warm_up_ns: ns(timing.warm_up),

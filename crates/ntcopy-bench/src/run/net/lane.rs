@@ -62,7 +62,6 @@ impl<'a> Lane<'a> {
         Ok(Lane { setup, mode, number, ourselves, server: None, shape })
     }
 
-    #[must_use]
     pub fn mode(&self) -> NetMode {
         self.mode
     }
@@ -180,25 +179,26 @@ impl<'a> Lane<'a> {
         warm_up: Duration,
         clocked: Duration,
     ) -> Result<Window, Failure> {
+        client.begin();
         self.serving(false, |lane| {
-            client.begin();
-            let cpu = || lane.cpu();
-            let meter = Meter::new(&cpu).counting(lane.setup.events);
-            let window: Window = load::closed(client, (warm_up, clocked), true, meter)?;
-            let answered = lane.messages(&window);
-            Ok((window, answered))
+            lane.metered(|meter| load::closed(client, (warm_up, clocked), true, meter))
         })
     }
 
     pub fn open(&mut self, client: &mut NetClient, schedule: &Schedule) -> Result<Window, Failure> {
-        self.serving(false, |lane| {
-            client.begin();
-            let cpu = || lane.cpu();
-            let meter = Meter::new(&cpu).counting(lane.setup.events);
-            let window: Window = load::open(client, schedule, meter)?;
-            let answered = lane.messages(&window);
-            Ok((window, answered))
-        })
+        client.begin();
+        self.serving(false, |lane| lane.metered(|meter| load::open(client, schedule, meter)))
+    }
+
+    /// Has both processes metered; gives how many messages came as well.
+    fn metered(
+        &self,
+        run: impl FnOnce(Meter<'_, 2>) -> Result<Window, Failure>,
+    ) -> Result<(Window, u64), Failure> {
+        let cpu = || self.cpu();
+        let window = run(Meter::new(&cpu).counting(self.setup.events))?;
+        let answered = self.messages(&window);
+        Ok((window, answered))
     }
 
     /// Responses of a whole run.
@@ -223,13 +223,7 @@ impl<'a> Lane<'a> {
         warm_up: Duration,
         clocked: Duration,
     ) -> Result<Window, Failure> {
-        self.echoing(|lane| {
-            let cpu = || lane.cpu();
-            let meter = Meter::new(&cpu).counting(lane.setup.events);
-            let window = client.sample(warm_up, clocked, meter)?;
-            let answered = lane.messages(&window);
-            Ok((window, answered))
-        })
+        self.echoing(|lane| lane.metered(|meter| client.sample(warm_up, clocked, meter)))
     }
 
     fn echoing<T>(
@@ -269,7 +263,6 @@ impl<'a> Lane<'a> {
     }
 
     /// Responses of a whole run, of which every one came; none if some did not.
-    #[must_use]
     pub fn whole(&self, window: &Window) -> Option<u64> {
         let late = window.answers.as_ref().is_some_and(|answers| answers.unanswered > 0);
         (!late).then(|| self.messages(window))

@@ -24,7 +24,6 @@ const TURN: Duration = Duration::from_secs(1);
 /// Runs the server until its line is closed.
 ///
 /// Meant to be all that a hidden verb of the program does.
-#[must_use]
 pub fn main() -> ExitCode {
     let mut sockets = Vec::new();
     process::serve(NAME, |line, order, carried| Ok(carry_out(line, &mut sockets, order, carried)?))

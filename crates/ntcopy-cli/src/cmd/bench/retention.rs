@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use ntcopy::cpu::Cpu;
 use ntcopy_bench::experiments::retention::copies::plan::{self as copies_plan, CopiesPlan, Here};
 use ntcopy_bench::experiments::retention::{self, Settings};
+use ntcopy_bench::machine::HostFacts;
 use ntcopy_bench::run;
-use ntcopy_record::{ExperimentKind, Unavailable};
+use ntcopy_record::{CpuList, ExperimentKind, Unavailable};
 
 use super::against::AgainstArgs;
 use super::args::Common;
@@ -120,11 +121,18 @@ fn here() -> anyhow::Result<Here> {
     let detected = Cpu::detect();
     let l2 = detected.caches.iter().chain(&detected.sysfs_caches).find(|cache| cache.level == 2);
     let llc_bytes = detected.llc_bytes();
+    let topology = HostFacts::detect().topology;
+    let with_it = |lists: &[CpuList]| {
+        let mut lists = lists.iter().map(CpuList::numbers);
+        lists.find(|cpus| cpus.contains(&victim_cpu)).map(<[u32]>::to_vec)
+    };
+    let caches = topology.iter().flat_map(|all| &all.caches);
+    let caches = caches.filter_map(|cache| Some((cache.level, with_it(&cache.cpus)?)));
     Ok(Here {
         allowed,
         victim_cpu,
-        sharing_llc: retention::copies::run::sharing_llc(victim_cpu),
-        sharing_core: retention::copies::run::sharing_core(victim_cpu),
+        sharing_llc: caches.max_by_key(|(level, _)| *level).map(|(_, cpus)| cpus),
+        sharing_core: topology.as_ref().and_then(|all| with_it(&all.cores)),
         // Where the caches are not known, a common size of L2 makes the first hot set.
         l2_bytes: l2.map_or(1 << 20, |cache| cache.size_bytes),
         llc_bytes,

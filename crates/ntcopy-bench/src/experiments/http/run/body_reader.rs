@@ -19,13 +19,11 @@ pub struct BodyReader {
 
 impl BodyReader {
     /// One that throws them away unread.
-    #[must_use]
     pub fn discarding() -> BodyReader {
         BodyReader { room: vec![0; DISCARDED_BYTES], compares: false, spoil: false }
     }
 
     /// One that compares every byte; `spoil` makes one wrong.
-    #[must_use]
     pub fn comparing(spoil: bool) -> BodyReader {
         BodyReader { room: vec![0; COMPARED_BYTES], compares: true, spoil }
     }

@@ -58,7 +58,6 @@ impl Scratch {
         )))
     }
 
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

@@ -150,7 +150,6 @@ impl Running {
         })
     }
 
-    #[must_use]
     pub fn way(&self) -> Way {
         self.way
     }

@@ -75,14 +75,12 @@ pub struct CopiesPlan {
 }
 
 impl CopiesPlan {
-    #[must_use]
     pub fn samples(&self) -> u64 {
         let cells = self.cells.iter().filter(|cell| cell.streamer.is_ok()).count() as u64;
         cells * u64::from(self.pairs) * self.modes.len() as u64
     }
 
     /// Memory in bytes that the largest cell needs.
-    #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let hot_set = self.cells.iter().map(|cell| cell.hot_set_bytes).max().unwrap_or(0);
         2 * self.dataset_bytes + hot_set
@@ -92,7 +90,6 @@ impl CopiesPlan {
 impl CopiesCell {
     /// The parameters as the record has them. `rate_bytes_per_s` is what all modes can keep up
     /// with, `paths` the way that each mode's bytes go.
-    #[must_use]
     pub fn params(
         &self,
         dataset_bytes: u64,

@@ -4,8 +4,8 @@ mod pace;
 mod stream;
 
 use std::collections::BTreeMap;
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{fs, thread};
 
 use hdrhistogram::Histogram;
 use memmap2::Advice;
@@ -16,9 +16,9 @@ use super::CopyMode;
 use super::plan::{CopiesCell, CopiesPlan};
 use crate::experiment::LINE_BYTES;
 use crate::hardware::Hardware;
-use crate::run::cpus::{self, parse_list};
+use crate::run::cpus;
 use crate::run::hot_set::HotSet;
-use crate::run::{Failure, Stop};
+use crate::run::{Failure, Stop, ns};
 
 pub use stream::path;
 
@@ -45,7 +45,6 @@ pub struct Felt {
 
 impl Felt {
     /// Nanoseconds of the pass that half of them did not exceed.
-    #[must_use]
     pub fn median_pass_ns(&self) -> u64 {
         let half = self.passes.iter().map(|(_, count)| count).sum::<u64>().div_ceil(2);
         let mut seen = 0;
@@ -116,7 +115,6 @@ impl Bench {
     }
 
     /// Passes that go once through the whole hot set.
-    #[must_use]
     pub fn passes_in_hot_set(&self) -> u64 {
         self.hot_set.lines().div_ceil(self.pass_lines)
     }
@@ -166,10 +164,10 @@ impl Bench {
             self.hot_set.walk(self.pass_lines);
             if number >= warm_up {
                 passes.add(copied.elapsed())?;
-                copy_ns += nanos(copied - start);
+                copy_ns += ns(copied - start);
             }
         }
-        let elapsed_ns = nanos(clock.elapsed()).max(1);
+        let elapsed_ns = ns(clock.elapsed()).max(1);
         passes.counters = self.hardware.stop();
         let is_idle = mode == CopyMode::Idle;
         let bytes = if is_idle { 0 } else { clocked * self.stream.object_bytes() };
@@ -198,7 +196,7 @@ impl Bench {
         });
         let streamed = streamed.transpose()?;
         let passes = passes?;
-        let elapsed_ns = nanos(window.to - window.from).max(1);
+        let elapsed_ns = ns(window.to - window.from).max(1);
         let (bytes, offered, copy_ns) = match streamed {
             Some(streamed) => (streamed.bytes, streamed.offered_bytes, Some(streamed.copy_ns)),
             None => (0, 0, None),
@@ -255,8 +253,8 @@ impl Passes {
     }
 
     fn add(&mut self, pass: Duration) -> Result<(), Failure> {
-        self.walk_ns += nanos(pass);
-        let recorded = self.histogram.record(nanos(pass).max(1));
+        self.walk_ns += ns(pass);
+        let recorded = self.histogram.record(ns(pass).max(1));
         recorded.map_err(|error| Failure::Limit(format!("cannot keep a pass: {error}")))
     }
 
@@ -269,30 +267,6 @@ impl Passes {
         let counters = self.counters;
         Felt { bytes, offered_bytes: offered, elapsed_ns, phases_ns, counters, passes }
     }
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// CPUs that share the last-level cache of this one, itself among them; none if the kernel does
-/// not tell.
-#[must_use]
-pub fn sharing_llc(cpu: u32) -> Option<Vec<u32>> {
-    let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cache");
-    let levels = fs::read_dir(folder).ok()?.flatten().filter_map(|index| {
-        let read = |name| fs::read_to_string(index.path().join(name)).ok();
-        let level: u32 = read("level")?.trim().parse().ok()?;
-        Some((level, parse_list(&read("shared_cpu_list")?)?))
-    });
-    levels.max_by_key(|(level, _)| *level).map(|(_, cpus)| cpus)
-}
-
-/// Hardware threads of this CPU's core, itself among them; none if the kernel does not tell.
-#[must_use]
-pub fn sharing_core(cpu: u32) -> Option<Vec<u32>> {
-    let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
-    parse_list(&fs::read_to_string(path).ok()?)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use ntcopy_record::{ExperimentKind, Sample};
 use super::plan::{CopiesCell, CopiesPlan};
 use super::run::{Bench, Felt, Length, path};
 use super::{CopyMode, Victim};
-use crate::run::{Failure, Stop, available_bytes};
+use crate::run::{Failure, Stop, available_bytes, ns};
 use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording, index};
 use crate::sample::{MeasureError, Outcome};
 
@@ -181,7 +181,7 @@ impl CellRun<'_> {
             let felt = bench.run(mode, Length::Passes { warm_up: whole, clocked: count })?;
             slowest_ns = slowest_ns.max(felt.elapsed_ns / count);
         }
-        let fill = |time: Duration| nanos(time) / slowest_ns;
+        let fill = |time: Duration| ns(time) / slowest_ns;
         let clocked = fill(self.plan.sample).max(LEAST_PASSES).max(whole * WALKS_PERCENT / 100);
         Ok(Length::Passes { warm_up: fill(self.plan.warm_up).max(whole), clocked })
     }
@@ -282,10 +282,6 @@ fn sustainable(asked: u64, slowest: u64) -> u64 {
     }
     let round = most / RATE_STEP_BYTES_PER_S * RATE_STEP_BYTES_PER_S;
     if round > 0 { round } else { most.max(1_000_000) }.min(asked)
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

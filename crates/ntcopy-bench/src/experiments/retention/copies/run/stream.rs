@@ -7,10 +7,9 @@ use memmap2::{Advice, MmapMut};
 use ntcopy::{Hints, Path};
 use ntcopy_record::units::Bytes;
 
-use super::nanos;
 use super::pace::Window;
 use crate::experiments::retention::copies::CopyMode;
-use crate::run::{Failure, Stop, map, pattern};
+use crate::run::{Failure, Stop, map, ns, pattern};
 
 /// The source's pattern.
 const SEED: u64 = 1 << 41;
@@ -134,7 +133,7 @@ impl Stream {
             let done = window.now();
             if window.holds(due.unwrap_or(start)) && done <= end {
                 streamed.bytes += object;
-                streamed.copy_ns += nanos(done - start);
+                streamed.copy_ns += ns(done - start);
             }
         }
         let offered = window.offered(object).map(|copies| copies * object);

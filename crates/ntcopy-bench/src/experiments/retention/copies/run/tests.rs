@@ -72,11 +72,3 @@ fn the_median_pass_is_one_that_was_kept() {
     let longer = Felt { passes: vec![(10, 3), (20, 4)], ..felt };
     assert_eq!(longer.median_pass_ns(), 20);
 }
-
-#[test]
-fn a_cpu_shares_with_itself_where_the_kernel_tells() {
-    for sharing in [sharing_llc(0), sharing_core(0)].into_iter().flatten() {
-        assert!(sharing.contains(&0), "{sharing:?}");
-    }
-    assert_eq!(sharing_core(99_999), None);
-}
