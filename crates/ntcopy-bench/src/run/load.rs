@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 
 use super::meter::{CpuNs, Meter, cpu_since};
 use super::schedule::{Answers, Schedule, gives_up_ns, histogram, precise_timers, take_answers};
-use super::{Failure, ns};
+use super::{Failure, TURN, ns};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window<const N: usize> {
@@ -98,6 +98,30 @@ pub trait Asks {
     fn due_ns(&self, number: usize) -> u64;
     /// Whether a connection waits for nothing.
     fn is_idle(&self, number: usize) -> bool;
+}
+
+/// Asks so often, over all connections, and waits until all is answered; gives the bytes that came.
+pub fn every<A: Asks>(asks: &mut A, times: u64) -> Result<u64, Failure> {
+    let (mut asked, mut answered, mut bytes) = (0, 0, 0);
+    for number in 0..asks.connections() {
+        if asked < times {
+            asks.ask(number, 0)?;
+            asked += 1;
+        }
+    }
+    while answered < times {
+        for event in 0..asks.wait(TURN)? {
+            let (number, step) = asks.ready(event)?;
+            bytes += step.bytes;
+            answered += u64::from(step.answered);
+            if step.answered && asked < times {
+                asks.ask(number, 0)?;
+                asked += 1;
+            }
+        }
+        asks.heard(asks.ns());
+    }
+    Ok(bytes)
 }
 
 /// Every connection asks anew as soon as it is answered. The clock runs over the middle, when all

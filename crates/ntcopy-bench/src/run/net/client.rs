@@ -8,7 +8,7 @@ use rustix::event::epoll::EventFlags;
 use super::end::{End, Got, Side};
 use super::message::Shape;
 use crate::run::load::{self, Asks, Step};
-use crate::run::{Failure, Poll, Stop, TURN};
+use crate::run::{Failure, Poll, Stop};
 
 /// Which event is that of the server's line.
 const LINE: u64 = u64::MAX;
@@ -69,25 +69,13 @@ impl NetClient {
     /// how many there were.
     pub fn check(&mut self, rounds: u32, spoil: bool) -> Result<u64, Failure> {
         (self.compares, self.spoil) = (true, spoil);
-        let result = (0..rounds).try_for_each(|_| self.round());
-        self.compares = false;
-        result.map(|()| u64::from(rounds) * self.conns.len() as u64)
-    }
-
-    fn round(&mut self) -> Result<(), Failure> {
-        self.begin();
-        let mut asking = self.conns.len();
-        for number in 0..asking {
-            self.ask(number, 0)?;
-        }
-        while asking > 0 {
-            for event in 0..self.wait(TURN)? {
-                let (_, step) = self.ready(event)?;
-                asking -= usize::from(step.answered);
-            }
+        let connections = self.conns.len() as u64;
+        let result = (0..rounds).try_for_each(|_| {
             self.begin();
-        }
-        Ok(())
+            load::every(self, connections).map(drop)
+        });
+        self.compares = false;
+        result.map(|()| u64::from(rounds) * connections)
     }
 
     fn watch(&self, number: usize, flags: EventFlags) -> Result<(), Failure> {

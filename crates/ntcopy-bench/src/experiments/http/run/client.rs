@@ -6,8 +6,8 @@ use super::data;
 use super::stack::Running;
 use super::wire::{Target, Wire};
 use crate::experiments::http::plan::HttpCell;
-use crate::run::load::Asks as _;
-use crate::run::{Failure, Poll, Stop, TURN};
+use crate::run::load;
+use crate::run::{Failure, Poll, Stop};
 
 /// Connections to one proxy, and what is asked over them.
 pub struct Client {
@@ -77,32 +77,9 @@ impl Client {
     pub fn check(&mut self, objects: u64, reader: BodyReader) -> Result<u64, Failure> {
         self.revive()?;
         let before = std::mem::replace(&mut self.reader, reader);
-        let checked = self.read(objects);
+        let checked = load::every(self, objects);
         self.reader = before;
         checked
-    }
-
-    fn read(&mut self, objects: u64) -> Result<u64, Failure> {
-        let (mut asked, mut answered, mut bytes) = (0, 0, 0);
-        for number in 0..self.conns.len() {
-            if asked < objects {
-                self.ask_next(number, 0)?;
-                asked += 1;
-            }
-        }
-        while answered < objects {
-            for event in 0..self.wait(TURN)? {
-                let (number, step) = self.ready(event)?;
-                bytes += step.bytes;
-                answered += u64::from(step.answered);
-                if step.answered && asked < objects {
-                    self.ask_next(number, 0)?;
-                    asked += 1;
-                }
-            }
-            self.poll.heard(self.poll.ns());
-        }
-        Ok(bytes)
     }
 }
 
