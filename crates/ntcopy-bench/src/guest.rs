@@ -45,7 +45,6 @@ pub struct Request {
     /// This program's arguments. It runs again inside with them, and with
     /// `--kernel host --out PLACE --measure-only` after them.
     pub args: Vec<OsString>,
-    /// The command line to put into the record.
     pub command: Vec<String>,
 }
 

@@ -27,7 +27,6 @@ pub const KEY_VARIABLE: &str = "NTCOPY_KERNEL_KEY";
 /// Environment: [`HostFacts`] as JSON.
 pub const FACTS_VARIABLE: &str = "NTCOPY_HOST_FACTS";
 
-/// What only the host can tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
     pub cpus: u32,
@@ -40,7 +39,6 @@ pub struct HostFacts {
     /// The CPU of the host for each CPU of a booted kernel, if they are its own.
     #[serde(default)]
     pub kernel_own_cpus: Vec<u32>,
-    /// How the CPUs lie, if the kernel tells.
     #[serde(default)]
     pub topology: Option<Box<Topology>>,
 }
@@ -67,7 +65,6 @@ impl HostFacts {
     }
 }
 
-/// Describes the machine and the running kernel.
 pub fn describe() -> Machine {
     let cpu = Cpu::detect();
     let libc = Libc::detect();

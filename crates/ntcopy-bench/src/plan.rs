@@ -21,7 +21,6 @@ pub use sysctl::{Sysctl, sysctls};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub experiment: ExperimentKind,
-    /// The combinations of parameters, in order.
     pub cells: Vec<CellPlan>,
     /// The modes, the baseline first.
     pub modes: Vec<Mode>,
@@ -42,7 +41,6 @@ impl Plan {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
     }
 
-    /// The mode that the others are compared with.
     pub fn baseline(&self) -> Mode {
         self.modes.first().copied().unwrap_or(Mode::Copy)
     }

@@ -32,7 +32,6 @@ pub use write::{WriteError, Writer};
 /// What became of the measurement; the figures are in the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// The record's directory.
     pub place: PathBuf,
     /// The signal that cut it short, if one did.
     pub stopped: Option<i32>,

@@ -18,7 +18,6 @@ const ROUNDS: u32 = MIN_PAIRS as u32;
 /// left there is gone.
 const COLD_WARM_UP_BYTES: u64 = 64 << 20;
 
-/// The worker, and what it has measured.
 pub struct Meter<'a> {
     worker: Worker,
     plan: BulkPlan,

@@ -118,14 +118,11 @@ words!(MatrixTask, Sum = "sum", Write = "write", Copy = "copy");
 #[serde(rename_all = "lowercase")]
 pub enum Task {
     Copy {
-        /// Where the bytes were that are read.
         source: Heat,
-        /// Where those were that are written.
         destination: Heat,
     },
     Fill {
         value: u8,
-        /// Where the bytes were that are written.
         destination: Heat,
     },
     /// Walks through a square matrix of 8-byte numbers.
@@ -141,7 +138,6 @@ pub enum Task {
 /// Which way through a matrix, and by which stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Walk {
-    /// Column by column, instead of row by row.
     pub by_columns: bool,
     /// MOVNTI, instead of normal stores.
     pub nontemporal: bool,

@@ -117,7 +117,6 @@ pub struct Times {
 }
 
 impl Times {
-    /// From its beginning to its end.
     pub(crate) fn whole(self) -> Duration {
         self.sample + self.warm_up
     }

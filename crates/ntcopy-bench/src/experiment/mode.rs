@@ -24,7 +24,6 @@ words!(
 );
 
 impl Mode {
-    /// Whether its sends carry the hint.
     pub fn is_hinted(self) -> bool {
         matches!(self, Mode::Nt | Mode::Adaptive)
     }
@@ -44,11 +43,8 @@ impl Mode {
 /// A way for messages from a program to the network, the same in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NetMode {
-    /// Plain sends: the baseline.
     Copy,
-    /// Hinted sends that the kernel obeys.
     Nt,
-    /// Hinted sends; the kernel's rule decides.
     Adaptive,
     /// Plain sends through devices whose feature `tx-nocache-copy` is on: what the kernel has had
     /// since 2011 for all TCP senders of a device at once.

@@ -35,7 +35,6 @@ pub fn settled_per_s(first: &Record) -> Option<u64> {
     Some((per_1000_s / 1000).max(1))
 }
 
-/// Names of a cell's parameters.
 mod param {
     pub const APP: &str = "app";
     pub const VERSION: &str = "app_version";

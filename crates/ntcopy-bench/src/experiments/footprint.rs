@@ -23,7 +23,6 @@ pub enum Level {
 
 crate::experiment::words!(Level, L2 = "L2", Llc = "LLC");
 
-/// What is asked.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub calls: Vec<Call>,

@@ -62,11 +62,8 @@ impl Stack {
 /// A way for bodies from the backend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HttpMode {
-    /// Plain sends: the baseline.
     Copy,
-    /// Hinted sends that the kernel obeys.
     Nt,
-    /// Hinted sends; the kernel's rule decides.
     Adaptive,
     /// The backend sends the file's pages by reference and copies nothing.
     Sendfile,
@@ -96,7 +93,6 @@ impl HttpMode {
         }
     }
 
-    /// Whether its sends carry the hint.
     pub fn is_hinted(self) -> bool {
         self.sends().is_hinted()
     }

@@ -13,14 +13,12 @@ use std::ffi::OsString;
 pub use self::printed::{Expression, NotAnExpression};
 pub use ntcopy_record::stats::turns::{HINTED, PLAIN};
 
-/// What a turn's figure is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Metric {
     /// The time from the program's start to its end.
     Time,
     Printed {
         expression: Expression,
-        /// Whether a smaller number is the better one.
         less_is_better: bool,
     },
     /// The requests per second that a load printed, in one of the forms that are known.
@@ -33,7 +31,6 @@ impl Metric {
     }
 }
 
-/// What is asked.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub program: Vec<OsString>,

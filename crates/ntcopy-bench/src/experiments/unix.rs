@@ -136,12 +136,10 @@ impl Settings {
         if families.is_empty() { vec![Family::Unix] } else { families }
     }
 
-    /// Pieces that one send gathers its object from.
     pub fn pieces(&self) -> u32 {
         self.pieces.unwrap_or(1)
     }
 
-    /// Senders that run at the same time.
     pub fn senders(&self) -> u32 {
         self.senders.unwrap_or(1)
     }
@@ -159,7 +157,6 @@ impl Settings {
         with_baseline(Mode::Copy, &asked)
     }
 
-    /// Interleaved groups to measure.
     pub fn pairs(&self) -> u32 {
         let defaults = defaults(self.quick);
         self.pairs.unwrap_or(if self.sweep { defaults.sweep.pairs } else { defaults.pairs })

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use ntcopy_record::CpuList;
 
-/// Where they are.
 const DEVICES: &str = "sys/bus/event_source/devices";
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -31,7 +31,6 @@ impl Hardware {
     }
 }
 
-/// A tree, laid out.
 pub struct Tree(tempfile::TempDir);
 
 impl Tree {
@@ -54,7 +53,6 @@ impl Tree {
         self.0.path()
     }
 
-    /// Makes or replaces a file.
     pub fn write(&self, path: &str, content: &str) {
         let path = self.0.path().join(path);
         fs::create_dir_all(path.parent().expect("a folder")).expect("folders");

@@ -26,11 +26,9 @@ pub struct Resources {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BulkPlan {
     pub experiment: ExperimentKind,
-    /// The combinations of parameters, in order.
     pub cells: Vec<BulkCell>,
     /// The ways, the baseline first.
     pub ways: Vec<Way>,
-    /// Interleaved groups in each cell.
     pub pairs: u32,
     /// How long a sample lasts about.
     pub sample: Duration,
@@ -59,7 +57,6 @@ pub struct BulkCell {
 }
 
 impl BulkCell {
-    /// The parameters as the record has them.
     pub fn params(&self, plan: &BulkPlan) -> Params {
         let mut params = Params::new();
         let mut put = |name: &str, value: serde_json::Value| params.insert(name.to_owned(), value);
@@ -110,7 +107,6 @@ impl BulkCell {
         }
     }
 
-    /// Whether a side of it is cold.
     pub fn is_cold(&self) -> bool {
         matches!(
             self.task,

@@ -17,14 +17,10 @@ pub struct CpuPair {
     pub reader: u32,
 }
 
-/// How bytes are put in flight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
     /// Fill every socket with one object, then drain them all.
-    Rounds {
-        /// Sockets filled before one is drained.
-        sockets: u32,
-    },
+    Rounds { sockets: u32 },
     /// Rounds, and a second sender on the same CPU, whose sends are small and drained at once: after
     /// each object 0 to twice as many of them as it says, at random.
     TwoSenders {
@@ -36,7 +32,6 @@ pub enum Form {
     FreeRunning {
         /// Exactly this many sends, or as many as fill the sample's time.
         iterations: Option<u64>,
-        /// At most this many.
         most_iterations: u64,
     },
     /// A victim walks through its hot set after every send; every socket is
@@ -77,9 +72,7 @@ impl Form {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellPlan {
-    /// What the bytes go through.
     pub family: Family,
-    /// How bytes are put in flight.
     pub form: Form,
     pub object_bytes: u64,
     /// Pieces of memory that one send gathers an object from.

@@ -8,7 +8,6 @@ use crate::experiment::Family;
 /// What the plan has to know of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cpus {
-    /// CPUs that this process may run on, in order.
     pub allowed: Vec<u32>,
     /// Two of them that share their L2 cache, if any do and the kernel tells.
     pub sharing_l2: Option<CpuPair>,

@@ -29,14 +29,12 @@ pub struct Sides {
     /// The modes, the baseline first.
     pub modes: Vec<NetMode>,
     pub between: Between,
-    /// The families of the cells.
     pub families: Vec<Family>,
     /// Connections of the cell that has the most.
     pub connections: u32,
     /// The CPUs of the client, which is this program, and of the server; none: wherever the system
     /// likes.
     pub places: Option<[u32; 2]>,
-    /// Interleaved groups in each cell.
     pub pairs: u32,
 }
 
@@ -50,7 +48,6 @@ impl Sides {
         self.modes.len() as u64 * (MODE_BYTES + messages)
     }
 
-    /// Puts the CPUs among a cell's parameters.
     pub(crate) fn put_places(&self, params: &mut Params) {
         if let Some([client, server]) = self.places {
             params.insert("client_cpu".to_owned(), client.into());

@@ -27,7 +27,6 @@ pub fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Nanoseconds since 1970-01-01 UTC.
 pub fn unix_now_ns() -> u64 {
     // A clock that stands before 1970 has not been set: 0 says so.
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, ns)

@@ -25,7 +25,6 @@ impl CpuClock {
         if error == 0 { Ok(CpuClock { pid, clock }) } else { Err(gone(pid, error)) }
     }
 
-    /// Nanoseconds so far.
     pub fn ns(&self) -> Result<u64, Failure> {
         read(self.clock).map_err(|error| gone(self.pid, error))
     }

@@ -6,7 +6,6 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use super::Failure;
 use crate::plan::{CpuPair, Cpus};
 
-/// The CPUs that this process may run on.
 pub fn cpus() -> Result<Cpus, Failure> {
     let set = sched_getaffinity(None).map_err(Failure::os("cannot ask for the CPUs to run on"))?;
     let most = u32::try_from(CpuSet::MAX_CPU).unwrap_or(u32::MAX);
@@ -15,7 +14,6 @@ pub fn cpus() -> Result<Cpus, Failure> {
     Ok(Cpus { allowed, sharing_l2 })
 }
 
-/// Keeps the calling thread on one CPU.
 pub fn pin(cpu: u32) -> Result<(), Failure> {
     if cpu as usize >= CpuSet::MAX_CPU {
         let most = CpuSet::MAX_CPU;

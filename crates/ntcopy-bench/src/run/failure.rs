@@ -66,11 +66,7 @@ pub enum Failure {
     Counters(String),
     /// A call of the system failed.
     #[error("{doing}: {errno}")]
-    Os {
-        doing: String,
-        /// The system's answer.
-        errno: Errno,
-    },
+    Os { doing: String, errno: Errno },
     /// A limit of this system is in the way; says which, and what to do.
     #[error("{0}")]
     Limit(String),

@@ -34,7 +34,6 @@ pub struct Mark<const N: usize> {
     events: BTreeMap<String, u64>,
 }
 
-/// What has come so far.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub bytes: u64,

@@ -97,7 +97,6 @@ impl Namespaces {
         Ok(())
     }
 
-    /// The addresses of a pair's ends, the client's first.
     pub fn addresses(&self, number: u8, is_ipv6: bool) -> [IpAddr; 2] {
         addresses(number).map(|(v4, v6)| if is_ipv6 { v6.into() } else { v4.into() })
     }

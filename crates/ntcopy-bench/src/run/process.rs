@@ -150,7 +150,6 @@ impl<O: Serialize, R: DeserializeOwned + Debug> Process<O, R> {
         self.child.id()
     }
 
-    /// The same, for calls of the system.
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -160,7 +159,6 @@ impl<O: Serialize, R: DeserializeOwned + Debug> Process<O, R> {
         link::send_encoded(self.line.as_fd(), encoded).map_err(|errno| self.lost(errno))
     }
 
-    /// Waits for the answer to the last order.
     pub fn reply(&mut self) -> Result<R, Failure> {
         loop {
             match link::receive::<Result<R, Trouble>>(self.line.as_fd()) {
@@ -179,7 +177,6 @@ impl<O: Serialize, R: DeserializeOwned + Debug> Process<O, R> {
         }
     }
 
-    /// Gives an order and waits for the answer.
     pub fn ask(&mut self, order: &O) -> Result<R, Failure> {
         self.order(&link::encode(order))?;
         self.reply()

@@ -17,12 +17,10 @@ pub struct Schedule {
     /// Nanoseconds from the beginning, ascending.
     pub due_ns: Vec<u64>,
     pub counted_from_ns: u64,
-    /// Where the schedule ends.
     pub end_ns: u64,
 }
 
 impl Schedule {
-    /// A schedule at a rate in requests per 1000 s.
     pub fn new(seed: u64, per_1000_s: u64, warm_up: Duration, sample: Duration) -> Schedule {
         let end_ns = ns(warm_up).saturating_add(ns(sample));
         let mean_gap_ns = 1e12 / per_1000_s.max(1) as f64;

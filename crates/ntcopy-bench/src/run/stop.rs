@@ -28,7 +28,6 @@ impl Stop {
         self.0.store(signal, Ordering::Relaxed);
     }
 
-    /// The signal that came, if one did.
     pub fn signal(&self) -> Option<i32> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,

@@ -11,7 +11,6 @@ use crate::plan::bulk::BulkPlan;
 use crate::run::Failure;
 use crate::run::bulk::{Setup, Worker, page_way_unavailable};
 
-/// The processes that do the work.
 struct Workers {
     plain: Worker,
     /// With the corrected threshold, or why there is none.

@@ -19,7 +19,6 @@ use crate::run::{Failure, Stop, unix_now_ns};
 pub struct Options {
     /// The record's directory; none: [`default_place`].
     pub out: Option<PathBuf>,
-    /// The command line to put into the record.
     pub command: Vec<String>,
     /// Why the results will not be timings, if so.
     pub not_a_timing: Option<String>,
@@ -38,7 +37,6 @@ pub struct Options {
 pub trait Experiment {
     fn experiment(&self) -> ExperimentKind;
 
-    /// The mode that the others are compared with.
     fn baseline(&self) -> String;
 
     /// What a user has to know before it is measured.
@@ -53,7 +51,6 @@ pub trait Experiment {
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError>;
 }
 
-/// Where a plan is measured, and how.
 pub struct Context<'a> {
     pub machine: Machine,
     pub options: &'a Options,
@@ -123,7 +120,6 @@ impl At {
 
 /// The modes of one cell while it is measured: a lane each.
 pub trait Lanes {
-    /// Tells the lanes apart.
     type Mode: Copy + PartialEq + Display;
 
     /// The modes that are still measured in this cell.
@@ -235,7 +231,6 @@ impl<'a> Recording<'a> {
         })
     }
 
-    /// Says how many samples are to come.
     pub fn expect(&mut self, samples: u64) {
         self.progress.begin(samples);
     }

@@ -20,12 +20,10 @@ impl Progress {
         Progress { bar: ProgressBar::hidden(), since: Instant::now(), shown: false }
     }
 
-    /// None at all.
     pub fn none() -> Progress {
         Progress { shown: true, ..Progress::on_stderr() }
     }
 
-    /// Says how many samples are to come.
     pub fn begin(&mut self, samples: u64) {
         self.bar.set_length(samples);
         let style = "{msg} [{bar:30}] {pos}/{len} samples, {eta} left";
@@ -45,7 +43,6 @@ impl Progress {
         self.bar.set_position(samples);
     }
 
-    /// Takes the bar away.
     pub fn end(&mut self) {
         self.bar.finish_and_clear();
     }

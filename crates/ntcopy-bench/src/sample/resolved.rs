@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use ntcopy_record::stats::looks::{LastLook, Looks};
 use ntcopy_record::stats::{self, MIN_PAIRS, Verdict};
 
-/// The pairs of one cell.
 pub struct Pairs<'a> {
     looks: Looks,
     /// Of fewer nothing is said, whatever the time.

@@ -184,7 +184,6 @@ impl ModeLanes<'_> {
         u64::try_from(rounds).unwrap_or(u64::MAX)
     }
 
-    /// How many rounds, walks or sends a sample of each mode makes.
     fn find_counts(&mut self, recording: &mut Recording<'_>) -> Result<BTreeMap<Mode, u64>, Halt> {
         match self.cell.form {
             Form::Rounds { .. } | Form::TwoSenders { .. } => self.own_counts(recording),
@@ -276,7 +275,6 @@ impl Lanes for ModeLanes<'_> {
         rate(&self.plan.experiment, sample, THROUGHPUT)
     }
 
-    /// Takes one sample, its warm-up before and its spot check after it.
     fn sample(&mut self, mode: Mode, at: At) -> Result<Sample, Failure> {
         let count = self.counts[&mode];
         let warm_up = self.warm_up(count);

@@ -10,7 +10,6 @@ use crate::sample::{MeasureError, Outcome, in_this_namespace};
 
 /// A mode's server and its connections.
 pub struct Connected<'a, C> {
-    /// The mode's server.
     pub lane: Lane<'a>,
     /// Gone after a failure.
     client: Option<C>,
@@ -60,7 +59,6 @@ pub fn measure<C>(
 pub trait Exchange {
     type Client;
 
-    /// As [`Lanes::figure`].
     fn figure(&self, sample: &Sample) -> Option<f64>;
 
     /// Connects, and compares bytes.

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use ntcopy_record::{FILE_NAME, Line};
 
-/// Why a record could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The place holds a record already.
@@ -16,14 +15,9 @@ pub enum WriteError {
     #[error("neither XDG_DATA_HOME nor HOME names a directory: say with --out where to write")]
     NoHome,
     #[error("cannot write the record {}: {cause}", file.display())]
-    Io {
-        file: PathBuf,
-        /// The system's answer.
-        cause: std::io::Error,
-    },
+    Io { file: PathBuf, cause: std::io::Error },
 }
 
-/// A record being written.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
@@ -59,7 +53,6 @@ impl Writer {
         Ok(())
     }
 
-    /// Samples written so far.
     pub fn samples(&self) -> u64 {
         self.samples
     }

@@ -45,7 +45,6 @@ impl Grid {
         ((self.full_per_1000_s as f64 * factor).round() as u64).max(1)
     }
 
-    /// The lowest of them.
     pub fn lowest(self) -> u64 {
         self.rate(LOWEST)
     }

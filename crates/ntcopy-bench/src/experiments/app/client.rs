@@ -66,7 +66,6 @@ struct Fetch {
     tail_got: usize,
 }
 
-/// Where large values go.
 struct Sink {
     pipe: Pipe,
     null: File,
@@ -178,7 +177,6 @@ impl Client {
         self.smalls.iter().filter_map(|small| small.under_way.map(|(_, due_ns)| due_ns))
     }
 
-    /// Whether a large value is under way.
     pub fn is_fetching(&self) -> bool {
         self.larges.iter().any(|large| large.under_way.is_some())
     }

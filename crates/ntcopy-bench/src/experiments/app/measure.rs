@@ -44,7 +44,6 @@ struct Lane {
     server: Server,
 }
 
-/// A measurement under way.
 struct Bench<'a> {
     plan: &'a Plan,
     options: &'a Options,

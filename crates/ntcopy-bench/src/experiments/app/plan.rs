@@ -218,15 +218,12 @@ pub struct AppCell {
 
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The program's name.
     pub app: App,
     pub program: PathBuf,
     pub hinting: BTreeMap<AppMode, Hinting>,
     /// The modes, the baseline first.
     pub modes: Vec<AppMode>,
-    /// What is stored and asked for.
     pub data: Data,
-    /// Connections that multigets go over.
     pub small_connections: u32,
     pub small_rate: Rate,
     /// What p99 may be, where the most multigets are searched for.
@@ -245,13 +242,11 @@ impl Plan {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
     }
 
-    /// Values that a server has at most.
     pub fn most_values(&self) -> u64 {
         let is_chunked = self.modes.contains(&AppMode::Chunked);
         self.data.small_keys + self.data.large_values * self.data.pieces(is_chunked)
     }
 
-    /// Connections to a server at most.
     pub fn most_connections(&self) -> u32 {
         let large = self.cells.iter().map(|cell| cell.connections).max().unwrap_or(0);
         large + self.small_connections
@@ -277,7 +272,6 @@ impl Plan {
         }
     }
 
-    /// Bytes of memory that client and servers take.
     pub fn memory_bytes(&self) -> u64 {
         let servers = self.servers();
         let values = self.data.large_values * self.data.large_bytes;

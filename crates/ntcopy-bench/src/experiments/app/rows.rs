@@ -11,13 +11,11 @@ use super::traffic::Window;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offered {
-    /// Multigets in 1000 s.
     pub small_per_1000_s: u64,
     /// Large values in 1000 s; none: each connection asks without a pause.
     pub large_per_1000_s: Option<u64>,
 }
 
-/// The cell in a few words, for the bar.
 pub fn what(cell: &AppCell) -> String {
     format!("{} connections, {} of large values", cell.connections, cell.rate.asked())
 }

@@ -20,7 +20,6 @@ pub struct Server {
     pub small: PathBuf,
     /// Where large ones are.
     pub large: PathBuf,
-    /// Whether large values are in pieces.
     pub is_chunked: bool,
 }
 

@@ -13,7 +13,6 @@ use crate::run::schedule::{Schedule, gives_up_ns, histogram, precise_timers, tak
 /// When something is asked for.
 #[derive(Debug, Clone, Copy)]
 pub enum Pace<'a> {
-    /// Never.
     Off,
     /// On every connection anew as soon as it is answered.
     Max,
@@ -42,7 +41,6 @@ impl<'a> Asked<'a> {
 /// that of client and server.
 pub type Window = load::Window<2>;
 
-/// Traffic under way.
 struct Run<'a> {
     client: &'a mut Client,
     asked: &'a Asked<'a>,
@@ -56,7 +54,6 @@ struct Run<'a> {
     tally: Tally,
 }
 
-/// Lets the client ask.
 pub fn run(client: &mut Client, asked: &Asked<'_>, meter: Meter<'_, 2>) -> Result<Window, Failure> {
     precise_timers()?;
     let idle = client.connections().map(|count| (0..count).rev().collect());

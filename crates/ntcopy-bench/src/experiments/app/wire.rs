@@ -74,7 +74,6 @@ impl App {
     }
 }
 
-/// A value: which one, and how long it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value {
     pub is_small: bool,
@@ -177,7 +176,6 @@ fn first_line(bytes: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    /// Values as they are stored and asked for.
     pub const DATA: Data = Data {
         large_bytes: 150_000,
         large_values: 4,

@@ -11,20 +11,15 @@ pub struct Call {
     pub bytes: u64,
 }
 
-/// Bytes where a call names none.
 const DEFAULT_BYTES: u64 = 128 << 10;
-/// The most bytes of a call.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Why a call could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownCall {
     #[error("`{0}` is no call: one of {1}")]
     Name(String, String),
-    /// Its size could not be read.
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// A size that is none.
     #[error("a call has 1 byte to {most}, not {0}", most = Bytes(MOST_BYTES))]
     Range(Bytes),
 }
@@ -82,7 +77,6 @@ kinds! {
 pub const TABLE: &[Kind] = Kind::ALL;
 
 impl Kind {
-    /// Whether its sends carry the hint.
     pub fn is_hinted(self) -> bool {
         matches!(self, Kind::SendHinted | Kind::SendObeyed | Kind::TcpObeyed)
     }

@@ -44,7 +44,6 @@ impl Memory {
         &self.map[self.from..self.from + self.bytes]
     }
 
-    /// The same, to write.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.map[self.from..self.from + self.bytes]
     }

@@ -54,9 +54,7 @@ pub struct HttpPlan {
     pub cells: Vec<HttpCell>,
     /// The ways that are compared, the baseline first.
     pub ways: Vec<Way>,
-    /// Between proxy and backend.
     pub transport: Transport,
-    /// Between client and proxy.
     pub scheme: Scheme,
     /// TCP's congestion control, if it is not the system's.
     pub congestion: Option<String>,
@@ -74,7 +72,6 @@ pub struct HttpPlan {
     pub without_splice: bool,
     /// What each of HAProxy's pipes holds, if it is not HAProxy's own choice.
     pub haproxy_pipe_bytes: Option<u64>,
-    /// Interleaved groups in each cell.
     pub pairs: u32,
     /// How often proxies and backends are started anew in each cell, at most once a group.
     pub starts: u32,
@@ -86,7 +83,6 @@ impl HttpPlan {
         self.cells.len() as u64 * u64::from(self.pairs) * self.ways.len() as u64
     }
 
-    /// Connections of the cell that has the most.
     pub fn most_connections(&self) -> u32 {
         self.cells.iter().map(|cell| cell.connections).max().unwrap_or(0)
     }
@@ -108,7 +104,6 @@ impl HttpPlan {
         self.ways.first().map_or_else(String::new, |way| self.name(*way))
     }
 
-    /// A cell's parameters as the record has them; an open one's with what is offered.
     pub fn params(&self, cell: &HttpCell, offered_per_1000_s: Option<u64>) -> Params {
         let mut params = Params::new();
         let places = self.places.into_iter().flatten();
@@ -186,7 +181,6 @@ impl HttpPlan {
         self.cells.iter().map(one).max().unwrap_or(0)
     }
 
-    /// Limits to set in a kernel that is booted for it.
     pub fn sysctls(&self) -> Vec<Sysctl> {
         vec![Sysctl::for_tcp(self.in_buffers_bytes())]
     }

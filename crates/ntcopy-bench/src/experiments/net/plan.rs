@@ -18,7 +18,6 @@ const WITH_VETH: &str = "say --veth too";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetCell {
-    /// What the messages go through.
     pub family: Family,
     pub request_bytes: u64,
     pub response_bytes: u64,
@@ -27,7 +26,6 @@ pub struct NetCell {
 }
 
 impl NetCell {
-    /// Bytes of a request and its response.
     pub fn transaction_bytes(&self) -> u64 {
         self.request_bytes + self.response_bytes
     }
@@ -46,7 +44,6 @@ impl NetPlan {
         self.sides.samples(self.cells.len())
     }
 
-    /// A cell's parameters as the record has them; an open one's with what is offered.
     pub fn params(&self, cell: &NetCell, offered_per_1000_s: Option<u64>) -> Params {
         let mut params = Params::new();
         let mut put = |name: &str, value: Value| params.insert(name.to_owned(), value);
@@ -78,7 +75,6 @@ impl NetPlan {
         self.sides.memory_bytes(self.cells.iter().map(one).max().unwrap_or(0))
     }
 
-    /// Limits to set in a kernel that is booted for it.
     pub fn sysctls(&self) -> Vec<Sysctl> {
         let one = |cell: &NetCell| u64::from(cell.connections) * cell.transaction_bytes();
         vec![Sysctl::for_tcp(self.cells.iter().map(one).max().unwrap_or(0))]

@@ -85,7 +85,6 @@ struct Requests<'a> {
 }
 
 impl Requests<'_> {
-    /// The cell in a few words, for the bar.
     fn what(&self) -> String {
         let NetCell { family, request_bytes, response_bytes, connections, form } = self.cell;
         let asks = match form {

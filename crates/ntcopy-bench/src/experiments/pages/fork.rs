@@ -74,7 +74,6 @@ pub struct ForkPlan {
     pub cells: Vec<ForkCell>,
     /// The modes, the baseline first.
     pub modes: Vec<ForkMode>,
-    /// Interleaved groups in each cell.
     pub pairs: u32,
     pub sample: Duration,
     pub warm_up: Duration,

@@ -17,7 +17,6 @@ const LONGEST_S: f64 = 86_400.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PingPongCell {
-    /// What the message goes through.
     pub family: Family,
     pub message_bytes: u64,
 }
@@ -37,7 +36,6 @@ impl PingPongPlan {
         self.sides.samples(self.cells.len())
     }
 
-    /// A cell's parameters as the record has them.
     pub fn params(&self, cell: &PingPongCell) -> Params {
         let mut params = Params::new();
         params.insert("form".to_owned(), "pingpong".into());
@@ -47,7 +45,6 @@ impl PingPongPlan {
         params
     }
 
-    /// Memory in bytes that the largest cell needs of a kernel that is booted for it.
     pub fn memory_bytes(&self) -> u64 {
         let message = self.cells.iter().map(|cell| cell.message_bytes).max().unwrap_or(0);
         self.sides.memory_bytes(8 * message)

@@ -64,7 +64,6 @@ impl Exchange for Messages<'_> {
         Ok(client)
     }
 
-    /// The messages, the kernel's counters held against the mode, one message compared.
     fn sample(
         &mut self,
         lane: &mut Lane<'_>,

@@ -24,7 +24,6 @@ pub enum CopyMode {
 
 words!(CopyMode, Idle = "idle", Copy = "copy", Nt = "nt", NtBoth = "nt-both");
 
-/// Where the victim is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Victim {
     /// On the streamer's core: a pass of the victim and an object of the streamer take turns.

@@ -59,7 +59,6 @@ impl Experiment for Plan {
 /// The program as it is, and hinted.
 struct Turns<'a> {
     plan: &'a Plan,
-    /// How long one turn may take.
     patience: Duration,
     stop: &'a Stop,
     alive: Vec<&'static str>,

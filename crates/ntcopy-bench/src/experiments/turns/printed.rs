@@ -12,10 +12,8 @@ pub struct Expression(String);
 /// Why a substitution cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAnExpression {
-    /// It does not begin as one.
     #[error("`{0}` is no substitution: write s/PATTERN/\\1/ with the number in brackets")]
     Form(String),
-    /// sed does not take it.
     #[error("sed does not take `{0}`: {1}")]
     Refused(String, String),
 }

@@ -13,14 +13,11 @@ pub struct Published {
     pub label: String,
     pub object_bytes: u64,
     pub iterations: u64,
-    /// Size of the reader's pipe in bytes.
     pub pipe_bytes: u64,
-    /// The send buffer asked for, in bytes.
     pub sndbuf_bytes: u64,
 }
 
 impl Published {
-    /// Whether the two processes ran on CPUs that share their L2 cache.
     pub fn shares_l2(&self) -> bool {
         self.label.contains("shared L2") && !self.label.contains("no shared L2")
     }

@@ -47,7 +47,6 @@ pub enum Reply {
         /// Hardware events, and why each cannot be counted, if it cannot.
         counters: BTreeMap<String, Option<String>>,
     },
-    /// The order was carried out.
     Done,
     Verified {
         /// The path that the library chose, where it chose one.

@@ -56,7 +56,6 @@ fn carry_out(worker: &mut Option<Work>, order: Order) -> Result<Reply, Failure> 
     }
 }
 
-/// The memory, and what is done with it.
 struct Work {
     source: MmapMut,
     destination: MmapMut,

@@ -15,14 +15,12 @@ use crate::run::{Failure, Stop, ns};
 pub struct Setup {
     /// The arguments of this program that lead to [`super::worker_main`].
     pub args: Vec<String>,
-    /// How long an answer may take.
     pub patience: Duration,
     /// The C library's threshold, if it is to have another than its own.
     pub tuned_threshold_bytes: Option<u64>,
     pub stop: Stop,
 }
 
-/// How long to run before the clock, and under it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
     /// Before the clock, at least.
@@ -97,7 +95,6 @@ impl Worker {
         self.missing_peers.get(peer.as_str()).map(String::as_str)
     }
 
-    /// Hardware events, and why each cannot be counted, if it cannot.
     pub fn counters(&self) -> &BTreeMap<String, Option<String>> {
         &self.counters
     }

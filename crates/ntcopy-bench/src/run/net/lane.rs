@@ -27,11 +27,9 @@ pub struct Setup<'a> {
     /// The arguments of this program that lead to [`super::server_main`].
     pub server_args: &'a [String],
     pub network: &'a Network,
-    /// The server's CPU, if it has one.
     pub server_cpu: Option<u32>,
     /// Hardware counters: opened before any server, they are of all of them.
     pub events: &'a Events,
-    /// How long anything may take.
     pub patience: Duration,
     pub stop: &'a Stop,
 }

@@ -15,7 +15,6 @@ pub struct Shape {
     pub datagrams: bool,
     pub request_bytes: u64,
     pub response_bytes: u64,
-    /// Whether sends carry the hint.
     pub hint: bool,
 }
 

@@ -15,7 +15,6 @@ use crate::run::{Failure, inet};
 const SETTLING: Duration = Duration::from_secs(5);
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// The loopback, or a pair of devices for each mode.
 pub enum Network {
     /// The loopback of this process's namespace, and unix sockets.
     Loopback,
@@ -57,7 +56,6 @@ impl Network {
         namespaces.check_nocache(number, mode == NetMode::Nocache, mode)
     }
 
-    /// Whether the server is in a namespace of its own.
     pub(super) fn is_apart(&self) -> bool {
         matches!(self, Network::Veth(_))
     }

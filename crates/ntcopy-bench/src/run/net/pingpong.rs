@@ -100,7 +100,6 @@ pub struct PingPong {
 }
 
 impl PingPong {
-    /// Over that socket.
     pub fn new(
         socket: OwnedFd,
         shape: &Shape,

@@ -15,7 +15,6 @@ pub enum Head {
     },
 }
 
-/// What came is not that head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotTheHead;
 

@@ -12,7 +12,6 @@ pub struct Multiget {
     pub request: Vec<u8>,
     /// What is asked for, in this order.
     pub values: Vec<Value>,
-    /// The most bytes that an answer has.
     pub most_bytes: usize,
     app: App,
     shape: Shape,

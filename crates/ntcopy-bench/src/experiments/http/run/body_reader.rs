@@ -18,12 +18,10 @@ pub struct BodyReader {
 }
 
 impl BodyReader {
-    /// One that throws them away unread.
     pub fn discarding() -> BodyReader {
         BodyReader { room: vec![0; DISCARDED_BYTES], compares: false, spoil: false }
     }
 
-    /// One that compares every byte; `spoil` makes one wrong.
     pub fn comparing(spoil: bool) -> BodyReader {
         BodyReader { room: vec![0; COMPARED_BYTES], compares: true, spoil }
     }
@@ -78,7 +76,6 @@ impl BodyReader {
 pub enum Received {
     /// This many bytes, at least 1.
     Bytes(usize),
-    /// None are there now.
     Blocked,
     End,
 }

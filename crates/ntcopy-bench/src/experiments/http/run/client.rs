@@ -17,7 +17,6 @@ pub struct Client {
     requests: Vec<Vec<u8>>,
     next: usize,
     object_bytes: u64,
-    /// What becomes of bodies.
     pub(super) reader: BodyReader,
 }
 

@@ -49,7 +49,6 @@ impl Conn {
         }
     }
 
-    /// Whether it waits for nothing.
     pub fn is_idle(&self) -> bool {
         self.phase == Phase::Idle
     }

@@ -51,7 +51,6 @@ impl Asks for Client {
 }
 
 impl Client {
-    /// The same as `load::closed`.
     pub fn closed(
         &mut self,
         warm_up: Duration,
@@ -62,7 +61,6 @@ impl Client {
         load::closed(self, (warm_up, clocked), false, meter)
     }
 
-    /// The same as `load::open`.
     pub fn open(&mut self, schedule: &Schedule, meter: Meter<'_>) -> Result<Window, Failure> {
         self.revive()?;
         load::open(self, schedule, meter)

@@ -10,9 +10,7 @@ const MORE_FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
-    /// This project's object store.
     Storaged,
-    /// This project's proxy.
     Proxyd,
     /// nginx, as either.
     Nginx,

@@ -61,9 +61,7 @@ pub struct Setup<'a> {
     pub way: Way,
     pub folder: &'a Path,
     pub certificate: Option<&'a Certificate>,
-    /// Descriptors that a process may have.
     pub open_files: u64,
-    /// How long anything may take.
     pub patience: Duration,
 }
 

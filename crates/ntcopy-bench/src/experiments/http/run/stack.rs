@@ -154,7 +154,6 @@ impl Running {
         self.way
     }
 
-    /// Where clients go.
     pub(super) fn target(&self) -> Target {
         self.target.clone()
     }

@@ -111,7 +111,6 @@ impl Session for TlsSession {
     }
 }
 
-/// The name that a client asks for.
 fn server_name() -> Result<ServerName<'static>, String> {
     ServerName::try_from(NAME).map_err(|error| error.to_string())
 }

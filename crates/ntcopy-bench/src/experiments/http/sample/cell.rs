@@ -111,7 +111,6 @@ impl<'a> WayLanes<'a> {
         Ok(())
     }
 
-    /// The cell in a few words, for the bar.
     fn what(&self) -> String {
         let HttpCell { object_bytes, connections, form, .. } = self.cell;
         let asks = match form {

@@ -21,7 +21,6 @@ const LEAST_RATE_BYTES_PER_S: u64 = 1_000_000;
 /// What the plan has to know of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Here {
-    /// CPUs that this process may run on, in order.
     pub allowed: Vec<u32>,
     pub victim_cpu: u32,
     /// CPUs with the victim's last-level cache, itself among them, if the kernel tells.
@@ -30,7 +29,6 @@ pub struct Here {
     pub sharing_core: Option<Vec<u32>>,
     /// The victim's L2 cache in bytes.
     pub l2_bytes: u64,
-    /// The last-level cache in bytes.
     pub llc_bytes: u64,
 }
 
@@ -44,7 +42,6 @@ pub struct Neighbour {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopiesCell {
-    /// Where the victim is.
     pub victim: Victim,
     pub victim_cpu: u32,
     /// The streamer's CPU, or why there is none.
@@ -60,11 +57,9 @@ pub struct CopiesCell {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopiesPlan {
-    /// The combinations of parameters, in order.
     pub cells: Vec<CopiesCell>,
     /// The modes, the baseline (`idle`) first.
     pub modes: Vec<CopyMode>,
-    /// Interleaved groups in each cell.
     pub pairs: u32,
     /// How long a sample lasts at least.
     pub sample: Duration,
@@ -80,7 +75,6 @@ impl CopiesPlan {
         cells * u64::from(self.pairs) * self.modes.len() as u64
     }
 
-    /// Memory in bytes that the largest cell needs.
     pub fn memory_bytes(&self) -> u64 {
         let hot_set = self.cells.iter().map(|cell| cell.hot_set_bytes).max().unwrap_or(0);
         2 * self.dataset_bytes + hot_set

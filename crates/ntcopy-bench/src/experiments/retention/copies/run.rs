@@ -33,7 +33,6 @@ pub struct Felt {
     pub bytes: u64,
     /// Bytes that were to be copied meanwhile.
     pub offered_bytes: u64,
-    /// Nanoseconds that the clock ran.
     pub elapsed_ns: u64,
     /// Nanoseconds of the victim's passes (`walk`) and of the copies (`copy`).
     pub phases_ns: BTreeMap<String, u64>,
@@ -114,7 +113,6 @@ impl Bench {
         })
     }
 
-    /// Passes that go once through the whole hot set.
     pub fn passes_in_hot_set(&self) -> u64 {
         self.hot_set.lines().div_ceil(self.pass_lines)
     }
@@ -241,7 +239,6 @@ fn watch(
 struct Passes {
     histogram: Histogram<u64>,
     walk_ns: u64,
-    /// What the hardware counted meanwhile.
     counters: BTreeMap<String, u64>,
 }
 

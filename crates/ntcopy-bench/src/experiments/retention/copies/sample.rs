@@ -128,7 +128,6 @@ impl CellRun<'_> {
         Ok(())
     }
 
-    /// The cell in a few words, for the bar.
     fn what(&self) -> String {
         format!("{}, hot set of {}", self.cell.victim, Bytes(self.cell.hot_set_bytes))
     }
@@ -232,7 +231,6 @@ impl Lanes for CopyLanes<'_> {
         stats::rate(&ExperimentKind::Retention, sample, metric)
     }
 
-    /// Takes one sample, its warm-up before and its check after it.
     fn sample(&mut self, mode: CopyMode, at: At) -> Result<Sample, Failure> {
         self.stop.check()?;
         let felt = self.bench.run(mode, self.length)?;

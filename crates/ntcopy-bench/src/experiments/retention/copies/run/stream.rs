@@ -11,7 +11,6 @@ use super::pace::Window;
 use crate::experiments::retention::copies::CopyMode;
 use crate::run::{Failure, Stop, map, ns, pattern};
 
-/// The source's pattern.
 const SEED: u64 = 1 << 41;
 /// What a destination holds before it is verified.
 const BLANK: u8 = 0x5a;
@@ -20,7 +19,6 @@ const CHECKED_BYTES: u64 = 16 << 20;
 /// Bytes before and after a verified copy that must stay as they are.
 const GUARD: usize = 64;
 
-/// What a run of the streamer did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Streamed {
     /// Bytes copied, of those that were due while the clock ran.
