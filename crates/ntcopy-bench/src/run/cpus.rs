@@ -32,28 +32,17 @@ pub fn stay_on(cpu: Option<u32>) -> Result<(), Failure> {
 /// The first two of the CPUs that share their L2 cache, as sysfs says.
 fn sharing_l2(allowed: &[u32]) -> Option<CpuPair> {
     allowed.iter().find_map(|&sender| {
-        let sharing = parse_list(&ntcopy_kernel::boot::sharing_l2(sender as usize)?)?;
-        let reader = allowed.iter().copied().find(|cpu| *cpu != sender && sharing.contains(cpu))?;
+        let sharing = ntcopy_kernel::boot::sharing_l2(sender as usize)?;
+        let sharing: CpuList = sharing.parse().ok()?;
+        let shares = |cpu: &u32| *cpu != sender && sharing.numbers().contains(cpu);
+        let reader = allowed.iter().copied().find(shares)?;
         Some(CpuPair { sender, reader })
     })
-}
-
-/// Reads the kernel's form of a CPU list, `0-3,8`, that names at least one.
-pub(crate) fn parse_list(text: &str) -> Option<Vec<u32>> {
-    let list: CpuList = text.parse().ok()?;
-    (!list.numbers().is_empty()).then(|| list.numbers().to_vec())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cpu_lists_parse() {
-        assert_eq!(parse_list("0-3,8\n"), Some(vec![0, 1, 2, 3, 8]));
-        assert_eq!(parse_list("5"), Some(vec![5]));
-        assert_eq!(parse_list("x"), None);
-    }
 
     #[test]
     fn this_process_may_run_somewhere() {
