@@ -27,7 +27,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use self::args::{Common, Extent};
 pub use self::bulk::worker_args;
-pub use self::launch::{Booted, How, IsAsked, NO_TIMING, Print, text};
+pub use self::launch::{Booted, How, IsAsked, NO_TIMING, Print};
 use super::NOT_AVAILABLE;
 
 const HELP: &str = "\

@@ -9,12 +9,12 @@ use std::process::ExitCode;
 use anyhow::{Context as _, ensure};
 use clap::error::ErrorKind;
 use ntcopy_bench::machine;
-use ntcopy_record::Record;
-use ntcopy_record::compare;
+use ntcopy_record::{Record, compare, verdict};
 use ntcopy_report::compare::{Side, object, terminal};
+use ntcopy_report::text::wrapped;
 use ntcopy_report::{json, page, summary, table};
 
-use super::{NOT_AVAILABLE, bench, sources};
+use super::{NOT_AVAILABLE, sources};
 use crate::say::write_coloured;
 
 const EXAMPLES: &str = "\
@@ -89,7 +89,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             } else if args.json {
                 println!("{}", serde_json::to_string_pretty(&json::object(record))?);
             } else {
-                let text = bench::text(record);
+                let text = text(record);
                 write_coloured(&match records.len() {
                     1 => text,
                     _ => format!("== {}\n{text}\n", record.header.id),
@@ -111,6 +111,12 @@ fn of_this_machine() -> anyhow::Result<Vec<Record>> {
     );
     eprintln!("ntcopy: {origin}");
     Ok(records)
+}
+
+/// A record's tables, and what they come to.
+pub fn text(record: &Record) -> String {
+    let sentences: String = verdict::sentences(record).iter().map(|it| wrapped(it)).collect();
+    format!("{}\n{}{sentences}", table::terminal(record), table::bars(record))
 }
 
 /// A page's file, whose ending says so; what is no file, such as `/dev/stdout`, has none.

@@ -14,15 +14,13 @@ use ntcopy_bench::run::{self, Failure, Stop};
 use ntcopy_bench::sample::{self, Experiment, MeasureError, Options, Outcome, Progress};
 use ntcopy_kernel::Kind;
 use ntcopy_kernel::boot::HostCpus;
-use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Unavailable, verdict};
-use ntcopy_report::table;
-use ntcopy_report::text::wrapped;
+use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Unavailable};
 
 use super::against::KernelPair;
 use super::args::Common;
 use super::boot::{failed, measured, record_dir};
 use super::{not_a_clock, not_available, on_one_cpu, signalled};
-use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE};
+use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE, report};
 use crate::say::write_coloured;
 
 /// Whether a mode that is not available was asked for by name.
@@ -335,7 +333,7 @@ fn lacks_hints(record: &Record) -> Option<&str> {
 fn say(record: &Record, print: Print, place: &Path) {
     match print {
         Print::Nothing => return,
-        Print::Table => write_coloured(&text(record)),
+        Print::Table => write_coloured(&report::text(record)),
         Print::Json => {
             println!("{:#}", ntcopy_report::json::object(record));
             for error in &record.errors {
@@ -344,12 +342,6 @@ fn say(record: &Record, print: Print, place: &Path) {
         }
     }
     eprintln!("record: {}", place.display());
-}
-
-/// A record's tables, and what they come to.
-pub fn text(record: &Record) -> String {
-    let sentences: String = verdict::sentences(record).iter().map(|it| wrapped(it)).collect();
-    format!("{}\n{}{sentences}", table::terminal(record), table::bars(record))
 }
 
 fn judge(record: &Record, stopped: Option<i32>, is_asked: IsAsked<'_>) -> ExitCode {
