@@ -65,10 +65,9 @@ fn split_query(target: &str) -> (&str, &str) {
     target.split_at(target.find('?').unwrap_or(target.len()))
 }
 
-/// A host and perhaps a port: the value of a Host line, or what an absolute target has.
-///
-/// What is wrong with it. A user is refused, and so is a comma, which the grammar lets a name
-/// have: two lines of Host that somebody joined look like that.
+/// A host and perhaps a port: the value of a Host line, or what an absolute target has. A user is
+/// refused, and so is a comma, which the grammar lets a name have: two lines of Host that somebody
+/// joined look like that.
 pub fn parse_authority(value: &[u8]) -> Result<&str, &'static str> {
     let text = str::from_utf8(value).map_err(|_| "malformed host")?;
     let (is_host, rest) = match text.strip_prefix('[') {

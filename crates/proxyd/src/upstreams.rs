@@ -66,10 +66,8 @@ impl Upstreams {
         }
     }
 
-    /// A connection; `reuse` says whether it may have served before.
-    ///
-    /// EAGAIN: others have all that there may be. Else why the last address that was tried took
-    /// none.
+    /// A connection; `reuse` says whether it may have served before. EAGAIN says that others have
+    /// all that there may be, another error why the last address that was tried took none.
     pub(crate) async fn get(&self, reuse: bool) -> Result<Upstream, Errno> {
         let permit = timeout(self.patience, Arc::clone(&self.permits).acquire_owned()).await;
         let permit = permit.map_err(|_| Errno::AGAIN)?.map_err(|_| Errno::INVAL)?;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use httpd::{Reply, http_date};
 
-use crate::plan::Plan;
 use crate::request::Method;
 use crate::send::Body;
 use crate::store::{CONDITION, Meta, Object, StoreError, Stored};
@@ -89,41 +88,41 @@ impl Asked {
     }
 
     /// An object, or that it need not be sent.
-    pub fn object(self, plan: &Plan, object: &Arc<Object>) -> Answer {
-        if plan.status == 412 {
+    pub fn object(self, (status, range): (u16, Range<u64>), object: &Arc<Object>) -> Answer {
+        if status == 412 {
             return self.error(412, CONDITION);
         }
         let meta = object.meta();
-        let mut reply = Reply::new(plan.status, self.keep_alive);
-        reply.field("ETag", &plan.etag);
+        let mut reply = Reply::new(status, self.keep_alive);
+        reply.field("ETag", meta.etag());
         reply.field("Last-Modified", http_date(meta.stored_at()));
-        if plan.status == 416 {
+        if status == 416 {
             reply.field("Content-Range", format_args!("bytes */{}", meta.bytes));
             reply.field("Content-Length", 0);
         }
-        if matches!(plan.status, 200 | 206) {
-            describe(&mut reply, plan, meta);
+        if matches!(status, 200 | 206) {
+            describe(&mut reply, status, &range, meta);
         }
-        let mut answer = self.bare(plan.status, reply);
-        if !self.is_head && !plan.range.is_empty() {
-            answer.body = Some(Body { object: Arc::clone(object), range: plan.range.clone() });
+        let mut answer = self.bare(status, reply);
+        if !self.is_head && !range.is_empty() {
+            answer.body = Some(Body { object: Arc::clone(object), range });
         }
         answer
     }
 }
 
-fn describe(reply: &mut Reply, plan: &Plan, meta: &Meta) {
+fn describe(reply: &mut Reply, status: u16, range: &Range<u64>, meta: &Meta) {
     reply.field("Accept-Ranges", "bytes");
     let kind = match &*meta.content_type {
         "" => "application/octet-stream",
         kind => kind,
     };
     reply.field("Content-Type", kind);
-    if plan.status == 206 {
-        let Range { start, end } = plan.range;
+    if status == 206 {
+        let Range { start, end } = range;
         reply.field("Content-Range", format_args!("bytes {start}-{}/{}", end - 1, meta.bytes));
     }
-    reply.field("Content-Length", plan.range.end - plan.range.start);
+    reply.field("Content-Length", range.end - range.start);
 }
 
 /// `{"status": 404, "error": "…"}` and a line feed.

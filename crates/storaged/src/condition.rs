@@ -152,7 +152,7 @@ mod tests {
             Current::Page,
         ];
         // If-Match, If-Unmodified-Since, If-None-Match, If-Modified-Since; what becomes of each.
-        for (if_match, unmodified, if_none_match, modified, expected) in [
+        for (if_match, if_unmodified_since, if_none_match, if_modified_since, expected) in [
             (None, None, None, None, [Hold, Hold, Hold, Hold]),
             (list("*"), None, None, None, [Fail, Hold, Hold, Hold]),
             (list(&tag), None, None, None, [Fail, Hold, Fail, Fail]),
@@ -170,12 +170,8 @@ mod tests {
             (None, Some(99), list(&tag), None, [Hold, Fail, Fail, Hold]),
             (list(&tag), None, list(&tag), None, [Fail, Known, Fail, Fail]),
         ] {
-            let conditions = Conditions {
-                if_match,
-                if_none_match,
-                if_unmodified_since: unmodified,
-                if_modified_since: modified,
-            };
+            let conditions =
+                Conditions { if_match, if_none_match, if_unmodified_since, if_modified_since };
             let found = states.each_ref().map(|current| conditions.judge(current));
             assert_eq!(found, expected, "{conditions:?}");
         }

@@ -171,7 +171,7 @@ async fn get(worker: &Worker, asked: Asked, key: Key, request: &Request) -> Answ
             shared.wait(Work::Open, move || store.get(&key)).await
         }
     };
-    worker.done(asked, object, |object| asked.object(&plan(request, object.meta()), &object))
+    worker.done(asked, object, |object| asked.object(plan(request, object.meta()), &object))
 }
 
 async fn put(

@@ -121,10 +121,8 @@ impl Outgoing {
         self.body.as_ref().map_or(0, |body| body.range.end - body.range.start)
     }
 
-    /// Sends the next piece.
-    ///
-    /// The socket has no room (`EAGAIN`). Else the peer is gone, or the object can't be read any
-    /// more; what was sent stands, so the connection must end.
+    /// Sends the next piece. EAGAIN says that the socket has no room. After another error the
+    /// connection must end: the peer is gone, or the object can't be read any more.
     pub fn advance(&mut self, to: BorrowedFd<'_>) -> Result<Progress, Errno> {
         let sent = match self.call(to) {
             // The file is shorter than it was.

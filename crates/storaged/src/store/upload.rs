@@ -44,9 +44,8 @@ impl Upload {
         let id = store.next.fetch_add(1, Ordering::Relaxed);
         let path = store.blob(id);
         let create = || OpenOptions::new().write(true).create_new(true).open(&path);
-        let file = at("put.create")
-            .and_then(|()| store.retry_without_cache(create))
-            .map_err(|error| StoreError::io("create a file for", key.as_str(), &error))?;
+        let file =
+            step("put.create", "create a file for", &key, || store.retry_without_cache(create))?;
         let (hasher, bytes, kept) = (Box::new(blake3::Hasher::new()), 0, false);
         let upload = Upload { store, key, content_type, id, file, hasher, bytes, kept };
         upload.check_room(length.unwrap_or(0))?;
@@ -72,8 +71,7 @@ impl Upload {
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
-        let written = at("put.write").and_then(|()| self.file.write_all(bytes));
-        written.map_err(|error| StoreError::io("write", self.key.as_str(), &error))
+        step("put.write", "write", &self.key, || self.file.write_all(bytes))
     }
 
     pub fn bytes(&self) -> u64 {
@@ -81,20 +79,11 @@ impl Upload {
     }
 
     /// Makes it the object of its name, durably: when this returns, a crash of the machine does
-    /// not lose it.
-    ///
-    /// [`StoreError::Condition`], or a call failed. Nothing has changed then, but where it is the
-    /// commit itself that failed: the object may or may not be the new one.
+    /// not lose it. After an error nothing has changed, unless the commit itself failed: then the
+    /// object may or may not be the new one.
     pub fn commit(mut self, conditions: &Conditions) -> Result<Stored, StoreError> {
-        let failed = |doing: &'static str, key: &Key, error: &io::Error| {
-            StoreError::io(doing, key.as_str(), error)
-        };
-        at("put.sync_file")
-            .and_then(|()| self.file.sync_all())
-            .map_err(|error| failed("sync", &self.key, &error))?;
-        at("put.sync_folder")
-            .and_then(|()| self.store.blobs.sync_all())
-            .map_err(|error| failed("sync the folder of", &self.key, &error))?;
+        step("put.sync_file", "sync", &self.key, || self.file.sync_all())?;
+        step("put.sync_folder", "sync the folder of", &self.key, || self.store.blobs.sync_all())?;
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let meta = Meta {
             id: self.id,
@@ -117,7 +106,7 @@ impl Upload {
         if let Some(before) = &before {
             self.store.clear(&self.key, before.id);
         }
-        at("put.answer").map_err(|error| failed("answer for", &self.key, &error))?;
+        step("put.answer", "answer for", &self.key, || Ok(()))?;
         Ok(Stored { created: before.is_none(), etag: meta.etag() })
     }
 }
@@ -132,6 +121,13 @@ impl Drop for Upload {
     }
 }
 
-fn at(step: &str) -> io::Result<()> {
-    point(step).map_err(io::Error::from)
+/// Does what a [`point`] may have fail instead.
+fn step<T>(
+    name: &str,
+    doing: &'static str,
+    key: &Key,
+    call: impl FnOnce() -> io::Result<T>,
+) -> Result<T, StoreError> {
+    let done = point(name).map_err(io::Error::from).and_then(|()| call());
+    done.map_err(|error| StoreError::io(doing, key.as_str(), &error))
 }
