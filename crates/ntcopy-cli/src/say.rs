@@ -11,6 +11,8 @@ use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write as _, stderr, stdout};
 
 use ntcopy_record::foreign::{visible_lines, visible_output};
+use ntcopy_report::text::hanging;
+use rustix::termios::tcgetwinsize;
 
 use crate::colour;
 
@@ -33,6 +35,21 @@ macro_rules! eprintln {
 /// Writes to standard output; the program ends with 1 where that is impossible.
 pub(crate) fn write(what: Arguments<'_>, end: &str) {
     put(&visible_output(&format!("{what}{end}")));
+}
+
+/// Sentences for standard output: on a terminal in lines as wide as it is, and as the help no wider
+/// than 100 columns; elsewhere a line each.
+pub(crate) fn sentences(all: &[String]) -> String {
+    let window = tcgetwinsize(stdout()).map(|size| usize::from(size.ws_col));
+    in_lines(all, window.ok().filter(|columns| *columns > 0))
+}
+
+fn in_lines(sentences: &[String], columns: Option<usize>) -> String {
+    let line = |sentence: &String| match columns {
+        Some(columns) => hanging("", sentence, columns.min(100)),
+        None => format!("{sentence}\n"),
+    };
+    sentences.iter().map(line).collect()
 }
 
 /// The same for a table or advice, in colours where they are wanted.
@@ -61,5 +78,19 @@ pub(crate) fn is_read(written: io::Result<()>) -> bool {
             eprintln!("ntcopy: cannot write to standard output: {error}");
             std::process::exit(1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_lines;
+
+    #[test]
+    fn sentences_are_as_wide_as_the_terminal_and_whole_in_a_pipe() {
+        let all = ["one two three four".to_owned(), "five".to_owned()];
+        assert_eq!(in_lines(&all, Some(9)), "one two\nthree\nfour\nfive\n");
+        assert_eq!(in_lines(&all, None), "one two three four\nfive\n");
+        let long = ["word ".repeat(40)];
+        assert!(in_lines(&long, Some(300)).lines().all(|line| line.len() <= 100));
     }
 }

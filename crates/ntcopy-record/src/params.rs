@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::record::{Cell, Params, number, word};
-use crate::units::Bytes;
+use crate::units::{Bytes, count};
 
 struct Param {
     name: &'static str,
@@ -47,7 +47,7 @@ const PARAMS: [Param; 28] = [
 ];
 
 /// What else is said of cells that have it in common. What no reader needs has no words.
-const DETAILS: [Param; 37] = [
+const DETAILS: [Param; 44] = [
     Param {
         name: "app",
         words: |value, params| Some(text(params.get("app_version").unwrap_or(value))),
@@ -66,6 +66,19 @@ const DETAILS: [Param; 37] = [
         name: "sender_cpu",
         words: |value, params| placed(value, params, "reader_cpu", "sender and reader"),
     },
+    Param {
+        name: "sender_cpus",
+        words: |value, _| Some(format!("senders on CPUs {}", text(value))),
+    },
+    Param {
+        name: "reader_cpus",
+        words: |value, _| Some(format!("reader on CPUs {}", text(value))),
+    },
+    Param {
+        name: "iterations",
+        words: |value, _| Some(format!("{} sends per sample", text(value))),
+    },
+    Param { name: "workers", words: |value, _| counted(value, "worker") },
     Param { name: "senders", words: |value, _| counted(value, "sender") },
     Param { name: "stack", words: |value, _| Some(text(value)) },
     Param { name: "transport", words: |value, _| Some(format!("backend on {}", text(value))) },
@@ -91,12 +104,15 @@ const DETAILS: [Param; 37] = [
     Param { name: "asked_rate_bytes_per_s", words: nothing },
     Param { name: "boots", words: nothing },
     Param { name: "client_cpu", words: nothing },
+    Param { name: "destination", words: nothing },
     Param { name: "hardware_counters", words: nothing },
     Param { name: "large_bytes", words: nothing },
     Param { name: "lowest_requests_per_1000_s", words: nothing },
     Param { name: "reader_cpu", words: nothing },
+    Param { name: "response_bytes", words: nothing },
     Param { name: "small_connections", words: nothing },
     Param { name: "small_keys", words: nothing },
+    Param { name: "small_per_object", words: nothing },
     Param { name: "starts", words: nothing },
     Param { name: "streamer_cpu", words: nothing },
     Param { name: "victim_cpu", words: nothing },
@@ -188,8 +204,11 @@ pub fn axis_words(params: &Params, axes: &[&str]) -> String {
     said.join(", ")
 }
 
-/// A parameter by its own name: `sender cpu 0`, `pipe 1 MiB`.
+/// A parameter by its own name: `sender cpu 0`, `pipe 1 MiB`; the way to copy of a mode as that.
 fn named(name: &str, value: &Value) -> String {
+    if let Some(mode) = name.strip_prefix("path_").or(name.strip_suffix("_path")) {
+        return format!("{mode} by {}", text(value));
+    }
     let size = name.strip_suffix("_bytes").zip(bytes(value));
     match size {
         Some((name, size)) => format!("{} {size}", name.replace('_', " ")),
@@ -230,8 +249,7 @@ fn more(value: &Value) -> bool {
 }
 
 fn counted(value: &Value, what: &str) -> Option<String> {
-    let count = value.as_u64()?;
-    Some(if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") })
+    Some(count(usize::try_from(value.as_u64()?).ok()?, what))
 }
 
 fn task(value: &Value, params: &Params) -> Option<String> {
@@ -408,6 +426,11 @@ mod tests {
         let requests = json!({"family": "tcp", "request_bytes": 1, "response_bytes": 1024,
                               "connections": 1, "form": "open"});
         assert_eq!(words(requests), "tcp, 1 byte for 1 KiB, 1 connection, on a schedule");
+        let told = json!({"request_bytes": 1024, "response_bytes": 1024, "iterations": 400,
+                          "path_nt-both": "avx2-nt", "ours_path": "libc"});
+        let told = group_words(&serde_json::from_value(told).unwrap(), &[]);
+        assert_eq!(told.0, "1 KiB both ways");
+        assert_eq!(told.1, "400 sends per sample, ours by libc, nt-both by avx2-nt");
         assert_eq!(words(json!({"task": "sum", "side": 512, "size_bytes": 1})), "sum of 512 x 512");
         assert_eq!(words(json!({"note": "x"})), "the only cell");
     }

@@ -11,11 +11,10 @@ use clap::error::ErrorKind;
 use ntcopy_bench::machine;
 use ntcopy_record::{Record, compare, verdict};
 use ntcopy_report::compare::{Side, object, terminal};
-use ntcopy_report::text::wrapped;
 use ntcopy_report::{json, page, summary, table};
 
 use super::{NOT_AVAILABLE, sources};
-use crate::say::write_coloured;
+use crate::say::{sentences, write_coloured};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -115,7 +114,7 @@ fn of_this_machine() -> anyhow::Result<Vec<Record>> {
 
 /// A record's tables, and what they come to.
 pub fn text(record: &Record) -> String {
-    let sentences: String = verdict::sentences(record).iter().map(|it| wrapped(it)).collect();
+    let sentences = sentences(&verdict::sentences(record));
     format!("{}\n{}{sentences}", table::terminal(record), table::bars(record))
 }
 
