@@ -58,44 +58,42 @@ pub enum Topic {
 }
 
 impl Topic {
-    #[must_use]
-    pub fn slug(self) -> &'static str {
+    /// Its name for programs, and its title.
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            Topic::MemcpyThreshold => "glibc-memcpy",
-            Topic::MemsetThreshold => "glibc-memset",
-            Topic::HintSysctl => "net.core.ntcopy",
-            Topic::CacheBytesSysctl => "net.core.ntcopy_cache_bytes",
-            Topic::NocacheCopy => "tx-nocache-copy",
-            Topic::Run => "ntcopy-run",
-            Topic::Copies => "copies",
-            Topic::CopiesInUse => "copies-in-use",
-            Topic::Fills => "fills",
-            Topic::Sends => "sends",
-            Topic::Http => "http",
-            Topic::HotSetCopies => "hot-set-copies",
-            Topic::HotSetSends => "hot-set-sends",
+            Topic::MemcpyThreshold => {
+                ("glibc-memcpy", "glibc's memcpy: non-temporal from which size")
+            }
+            Topic::MemsetThreshold => {
+                ("glibc-memset", "glibc's memset: non-temporal from which size")
+            }
+            Topic::HintSysctl => ("net.core.ntcopy", "net.core.ntcopy: what becomes of hints"),
+            Topic::CacheBytesSysctl => (
+                "net.core.ntcopy_cache_bytes",
+                "net.core.ntcopy_cache_bytes: the number of the kernel's rule",
+            ),
+            Topic::NocacheCopy => ("tx-nocache-copy", "tx-nocache-copy of network devices"),
+            Topic::Run => {
+                ("ntcopy-run", "ntcopy run: an unmodified program, its large sends hinted")
+            }
+            Topic::Copies => ("copies", "libntcopy: copies into memory that is not read soon"),
+            Topic::CopiesInUse => ("copies-in-use", "libntcopy: copies into a buffer in use"),
+            Topic::Fills => ("fills", "libntcopy: fills"),
+            Topic::Sends => ("sends", "hinted sends"),
+            Topic::Http => ("http", "storaged and proxyd: hinted responses"),
+            Topic::HotSetCopies => ("hot-set-copies", "copies beside a hot set"),
+            Topic::HotSetSends => ("hot-set-sends", "sends beside a hot set"),
         }
     }
 
     #[must_use]
+    pub fn slug(self) -> &'static str {
+        self.names().0
+    }
+
+    #[must_use]
     pub fn title(self) -> &'static str {
-        match self {
-            Topic::MemcpyThreshold => "glibc's memcpy: non-temporal from which size",
-            Topic::MemsetThreshold => "glibc's memset: non-temporal from which size",
-            Topic::HintSysctl => "net.core.ntcopy: what becomes of hints",
-            Topic::CacheBytesSysctl => {
-                "net.core.ntcopy_cache_bytes: the number of the kernel's rule"
-            }
-            Topic::NocacheCopy => "tx-nocache-copy of network devices",
-            Topic::Run => "ntcopy run: an unmodified program, its large sends hinted",
-            Topic::Copies => "libntcopy: copies into memory that is not read soon",
-            Topic::CopiesInUse => "libntcopy: copies into a buffer in use",
-            Topic::Fills => "libntcopy: fills",
-            Topic::Sends => "hinted sends",
-            Topic::Http => "storaged and proxyd: hinted responses",
-            Topic::HotSetCopies => "copies beside a hot set",
-            Topic::HotSetSends => "sends beside a hot set",
-        }
+        self.names().1
     }
 
     /// Whether it is a setting of the machine, rather than something for who writes programs.

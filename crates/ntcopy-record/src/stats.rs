@@ -81,6 +81,45 @@ impl Verdict {
     }
 }
 
+/// How results came out: how many of each verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    pub wins: usize,
+    pub losses: usize,
+    pub equal: usize,
+    pub unresolved: usize,
+}
+
+impl FromIterator<Verdict> for Tally {
+    fn from_iter<I: IntoIterator<Item = Verdict>>(verdicts: I) -> Self {
+        let mut tally = Tally::default();
+        for verdict in verdicts {
+            *match verdict {
+                Verdict::Win => &mut tally.wins,
+                Verdict::Loss => &mut tally.losses,
+                Verdict::Equal => &mut tally.equal,
+                Verdict::Unresolved => &mut tally.unresolved,
+            } += 1;
+        }
+        tally
+    }
+}
+
+impl Tally {
+    /// `1 win`, `3 equal`: wins, losses, equals and what is unresolved, those that there are, in the
+    /// words for one and for several.
+    #[must_use]
+    pub fn words(&self, words: [(&str, &str); 4]) -> [Option<String>; 4] {
+        let counts = [self.wins, self.losses, self.equal, self.unresolved];
+        let mut all = counts.into_iter().zip(words);
+        std::array::from_fn(|_| match all.next()? {
+            (0, _) => None,
+            (1, (one, _)) => Some(format!("1 {one}")),
+            (count, (_, many)) => Some(format!("{count} {many}")),
+        })
+    }
+}
+
 /// One mode against the baseline, in one cell, by one metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellResult {

@@ -81,6 +81,12 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// `1 cell`, `7 cells`.
+#[must_use]
+pub fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Digits behind the point that show on which side of 1 the ends of an interval lie, and their
 /// difference: two, or three where two would show an end as 1 that is not, or little of it.
 #[must_use]

@@ -6,9 +6,9 @@ mod wins;
 use crate::params::cell_words;
 use crate::record::{Cell, ExperimentKind, Record};
 use crate::stats::footprint::LevelFigures;
-use crate::stats::peers::{AgainstBest, against_best, geomean};
-use crate::stats::{self, IDLE, METRICS, Versus, is_short, versus};
-use crate::units::digits;
+use crate::stats::peers::{AgainstBest, against_best};
+use crate::stats::{self, IDLE, METRICS, Versus, geomean, is_short, versus};
+use crate::units::{count, digits};
 
 /// Plain sends of a kernel with the patches, where those of one without them are the baseline.
 const PATCHED: &str = "patched";
@@ -126,14 +126,14 @@ fn no_result(record: &Record, mode: &str) -> String {
 /// The library's own way against the best peer of each cell: mean and worst.
 fn against_peers(record: &Record) -> Option<String> {
     let cells = against_best(record);
-    let (mean, ci) = geomean(&cells)?;
+    let (mean, ci) = geomean(cells.iter().map(|cell| &cell.versus))?;
     let by_ratio = |a: &&AgainstBest, b: &&AgainstBest| a.versus.ratio.total_cmp(&b.versus.ratio);
     let worst = cells.iter().min_by(by_ratio)?;
     let digits = digits(ci);
     Some(format!(
         "Over {} ours reaches {mean:.digits$}x the best peer of each (geometric mean, interval \
          {:.digits$}-{:.digits$}); worst {} against {} ({}).",
-        wins::count(cells.len()),
+        count(cells.len(), "cell"),
         ci.0,
         ci.1,
         wins::figure(&worst.versus),
@@ -236,11 +236,11 @@ fn trouble(record: &Record) -> Option<String> {
     let mut parts = Vec::new();
     let wrong = record.errors.iter().filter(|error| error.wrong_byte).count();
     if wrong > 0 {
-        parts.push(format!("a byte was wrong in {}", runs(wrong)));
+        parts.push(format!("a byte was wrong in {}", count(wrong, "run")));
     }
     let failed = record.errors.len() - wrong;
     if failed > 0 {
-        parts.push(format!("{} failed and gave no number", runs(failed)));
+        parts.push(format!("{} failed and gave no number", count(failed, "run")));
     }
     if !record.complete {
         parts.push(format!("the record was cut short after {} samples", record.samples.len()));
@@ -258,10 +258,6 @@ fn capital(text: &str) -> String {
         first.make_ascii_uppercase();
     }
     text
-}
-
-fn runs(count: usize) -> String {
-    if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
 }
 
 #[cfg(test)]

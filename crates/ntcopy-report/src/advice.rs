@@ -4,6 +4,7 @@ pub mod dropins;
 
 use ntcopy_record::advice::{Advice, Decision, Gain, Judged, Source, Target, Value};
 use ntcopy_record::stats::Verdict;
+use ntcopy_record::units::count;
 use serde_json::{Value as Json, json};
 
 use crate::text::{self, hanging};
@@ -223,11 +224,7 @@ pub fn checked(advice: &Advice, judged: &Judged) -> String {
         "{outcome}: {}\n    {} over {} now{then}\n",
         advice.setting.as_deref().unwrap_or(advice.topic.title()),
         figure(&judged.gain),
-        if judged.gain.cells == 1 {
-            "1 cell".to_owned()
-        } else {
-            format!("{} cells", judged.gain.cells)
-        },
+        count(judged.gain.cells, "cell"),
     )
 }
 

@@ -2,8 +2,8 @@
 
 use ntcopy_record::Record;
 use ntcopy_record::params::{axes, axis_words};
-use ntcopy_record::stats::peers::{OURS, against_best, geomean};
-use ntcopy_record::stats::{self, MIN_PAIRS, THROUGHPUT, Versus};
+use ntcopy_record::stats::peers::{OURS, against_best};
+use ntcopy_record::stats::{self, THROUGHPUT, Versus, geomean};
 use serde_json::{Value, json};
 
 use crate::text;
@@ -47,9 +47,9 @@ fn compared(versus: Option<&Versus>) -> String {
 /// What `--json` adds: ours against the best peer of each cell.
 pub(crate) fn json(record: &Record) -> Option<Value> {
     let cells = against_best(record);
-    let (mean, ci) = geomean(&cells)?;
-    let known = cells.iter().filter(|best| best.versus.ratios.len() >= MIN_PAIRS);
-    let list = known.map(|best| {
+    let (mean, ci) = geomean(cells.iter().map(|best| &best.versus))?;
+    // Each has pairs enough: of fewer there is no figure.
+    let list = cells.iter().map(|best| {
         json!({
             "params": record.cell(best.cell).map(|cell| cell.params.clone()),
             "peer": best.peer,

@@ -1,7 +1,11 @@
 //! Measuring a piece of advice again: which command, and what came of it.
 
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
 use super::Decision;
-use super::points::{Gain, Point};
+use super::points::{Gain, Point, argument};
 use crate::compare::identity;
 use crate::record::Record;
 use crate::stats::{Versus, versus};
@@ -33,13 +37,22 @@ pub struct Judged {
 }
 
 impl Check {
-    /// The check of the cells that advice rests on.
-    pub(super) fn of(
-        args: Vec<String>,
+    /// The check of the cells that advice rests on: a command, and its options with the parameters
+    /// whose values of these cells they take.
+    pub(super) fn new(
+        command: &[&str],
+        options: &[(&str, &str)],
         points: &[&Point<'_>],
-        (mode, other): (&str, &str),
-        metric: &'static str,
+        (mode, other, metric): (&str, &str, &'static str),
     ) -> Check {
+        let points = distinct(points);
+        let mut args: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        for (option, name) in options {
+            let values = values(&points, name);
+            if !values.is_empty() {
+                args.extend([(*option).to_owned(), values]);
+            }
+        }
         Check {
             args,
             cells: points.iter().map(|point| identity(&point.cell.params)).collect(),
@@ -57,7 +70,7 @@ impl Check {
 
 /// The points at no more than three sizes: the smallest, the largest and the one in the
 /// middle. Others would say the same, and take their time.
-pub(super) fn distinct<'p, 'a>(points: &[&'p Point<'a>]) -> Vec<&'p Point<'a>> {
+fn distinct<'p, 'a>(points: &[&'p Point<'a>]) -> Vec<&'p Point<'a>> {
     let mut sizes: Vec<u64> = points.iter().map(|point| point.size_bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
@@ -70,6 +83,19 @@ pub(super) fn distinct<'p, 'a>(points: &[&'p Point<'a>]) -> Vec<&'p Point<'a>> {
     points.iter().copied().filter(|point| sizes.contains(&point.size_bytes)).collect()
 }
 
+/// A parameter's different values over some points, as a list on the command line.
+fn values(points: &[&Point<'_>], name: &str) -> String {
+    let found = points.iter().filter_map(|point| point.cell.params.get(name));
+    let list: Vec<String> = if name.ends_with("_bytes") {
+        let sizes: BTreeSet<u64> = found.filter_map(Value::as_u64).collect();
+        sizes.into_iter().map(argument).collect()
+    } else {
+        let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        found.map(word).collect::<BTreeSet<String>>().into_iter().collect()
+    };
+    list.join(",")
+}
+
 /// Judges a second measurement: did the advice hold? None if the record has none of its cells.
 ///
 /// Cells that the record has beside the advice's own (a command line can only ask for whole
@@ -80,7 +106,7 @@ pub fn judge(check: &Check, record: &Record) -> Option<Judged> {
     let all: Vec<Versus> = cells
         .filter_map(|cell| versus(record, cell.cell, &check.mode, &check.other, check.metric))
         .collect();
-    let gain = Gain::of_all(&all.iter().collect::<Vec<&Versus>>())?;
+    let gain = Gain::over(&all)?;
     Some(Judged { gain, held: gain.ci.0 > 1.0 })
 }
 

@@ -1,11 +1,12 @@
 //! Copies and fills in user space, and what they leave of a hot set.
 
-use super::check::{Check, distinct};
-use super::pays::Pays;
-use super::points::{Gain, Point, Question, figure, number, points, sizes, word, words};
-use super::{Advice, Decision, Target, Topic};
+use super::check::Check;
+use super::pays::{Pays, say_together};
+use super::points::{Point, Question, number, points, word};
+use super::{Advice, Decision, ProfileFacts, Target, Topic};
 use crate::record::{Cell, ExperimentKind, Record};
-use crate::stats::{THROUGHPUT, WALKS, versus};
+use crate::stats::{THROUGHPUT, WALKS};
+use crate::units::Bytes;
 
 /// The library's own choice.
 const OURS: &str = "ours";
@@ -15,6 +16,13 @@ const NT_BOTH: &str = "nt-both";
 const LIBC: &str = "libc";
 /// A loop that is non-temporal at any size.
 const MOVNTI: &str = "movnti";
+/// The options of `bench memcpy` and `memset`, and the parameters of cells that they take.
+pub const GRID: [(&str, &str); 4] = [
+    ("--size", "size_bytes"),
+    ("--threads", "threads"),
+    ("--source", "source"),
+    ("--destination", "destination"),
+];
 /// How many bytes of a sample the library placed non-temporally.
 const NONTEMPORAL: &str = "nontemporal_bytes";
 
@@ -85,7 +93,7 @@ fn copies(records: &[&Record]) -> Advice {
             format!(
                 "ntcopy::Stream::known(total), or a non-temporal hint for the \
                  destination, for calls of {} and more",
-                crate::units::Bytes(from)
+                Bytes(from)
             )
         },
         leave: "non-temporal hints for the destination",
@@ -106,7 +114,6 @@ fn in_use(records: &[&Record], target: &Target) -> Advice {
         points = against_libc(records, (ExperimentKind::Memcpy, MOVNTI), &is_hot);
         (mode, thing) = (MOVNTI, "Copies by MOVNTI into the same buffer again and again");
     }
-    let profile = target.profile.as_ref();
     let pays = Pays {
         topic: Topic::CopiesInUse,
         points: &points,
@@ -118,17 +125,13 @@ fn in_use(records: &[&Record], target: &Target) -> Advice {
         run: &["ntcopy", "bench", "memcpy", "--modes", "ours,movnti", "--destination", "hot"],
     };
     let (mut advice, used) = pays.answer();
-    say_profile(
-        &mut advice,
-        profile.map(|p| (p.place.as_str(), p.date.as_str(), p.copy_from_bytes)),
-    );
+    advice.current = Some(profile_words(target, |profile| profile.copy_from_bytes));
     advice.check = checked(&advice, &used, "memcpy", mode);
     advice
 }
 
 fn fills(records: &[&Record], target: &Target) -> Advice {
     let points = ours(records, ExperimentKind::Memset, &|_| true);
-    let profile = target.profile.as_ref();
     let pays = Pays {
         topic: Topic::Fills,
         points: &points,
@@ -138,7 +141,7 @@ fn fills(records: &[&Record], target: &Target) -> Advice {
             format!(
                 "a non-temporal hint for fills of {} and more (ntcopy footprint calibrate \
                  writes the library's own threshold)",
-                crate::units::Bytes(from)
+                Bytes(from)
             )
         },
         leave: "non-temporal hints for fills",
@@ -146,27 +149,20 @@ fn fills(records: &[&Record], target: &Target) -> Advice {
         run: &["ntcopy", "bench", "memset", "--modes", "ours"],
     };
     let (mut advice, used) = pays.answer();
-    say_profile(
-        &mut advice,
-        profile.map(|p| (p.place.as_str(), p.date.as_str(), p.fill_from_bytes)),
-    );
+    advice.current = Some(profile_words(target, |profile| profile.fill_from_bytes));
     advice.check = checked(&advice, &used, "memset", OURS);
     advice
 }
 
 /// What the library goes by now.
-fn say_profile(advice: &mut Advice, profile: Option<(&str, &str, Option<u64>)>) {
-    advice.current = Some(match profile {
-        Some((place, date, from)) => {
-            let from = from.map_or("never".to_owned(), |bytes| {
-                format!("from {} on", crate::units::Bytes(bytes))
-            });
-            format!("non-temporal {from}, by the profile of {date} ({place})")
-        }
-        None => {
-            "by CPUID: there is no profile of this machine (ntcopy footprint calibrate)".to_owned()
-        }
-    });
+fn profile_words(target: &Target, from: fn(&ProfileFacts) -> Option<u64>) -> String {
+    let Some(profile) = &target.profile else {
+        return "by CPUID: there is no profile of this machine (ntcopy footprint calibrate)"
+            .to_owned();
+    };
+    let from =
+        from(profile).map_or("never".to_owned(), |bytes| format!("from {} on", Bytes(bytes)));
+    format!("non-temporal {from}, by the profile of {} ({})", profile.date, profile.place)
 }
 
 /// `bench memcpy` or `memset` over the cells that the advice rests on.
@@ -174,20 +170,8 @@ fn checked(advice: &Advice, used: &[&Point<'_>], experiment: &str, mode: &str) -
     if advice.decision != Decision::Set {
         return None;
     }
-    let used = distinct(used);
-    let size_list = sizes(&used, "size_bytes");
-    let threads = words(&used, "threads");
-    let mut args: Vec<String> =
-        ["bench", experiment, "--modes", mode, "--size", &size_list, "--threads", &threads]
-            .map(str::to_owned)
-            .into();
-    for side in ["source", "destination"] {
-        let heats = words(&used, side);
-        if !heats.is_empty() {
-            args.extend([format!("--{side}"), heats]);
-        }
-    }
-    Some(Check::of(args, &used, (mode, LIBC), THROUGHPUT))
+    let command = ["bench", experiment, "--modes", mode];
+    Some(Check::new(&command, &GRID, used, (mode, LIBC, THROUGHPUT)))
 }
 
 /// What copies leave of a hot set on the same core: the victim's speed, and all of it together.
@@ -216,41 +200,13 @@ fn hot_set(records: &[&Record]) -> Advice {
         run: &["ntcopy", "bench", "retention", "--victim", "same-core"],
     };
     let (mut advice, used) = pays.answer();
-    if let Some(whole) = whole(&used, NT_BOTH, COPY) {
-        advice.why.push_str(&format!(
-            " The figure is the other program's speed; copies and that program together come to {}.",
-            figure(whole.ratio, whole.ci)
-        ));
-    }
+    say_together(&mut advice, &used, (NT_BOTH, COPY), "copies");
     if advice.decision == Decision::Set {
-        let used = distinct(&used);
-        let objects = sizes(&used, "object_bytes");
-        let hot = sizes(&used, "hot_set_bytes");
-        let args = [
-            "bench",
-            "retention",
-            "--victim",
-            "same-core",
-            "--modes",
-            "copy,nt-both",
-            "--object",
-            &objects,
-            "--hot-set",
-            &hot,
-        ];
-        advice.check =
-            Some(Check::of(args.map(str::to_owned).into(), &used, (NT_BOTH, COPY), WALKS));
+        let command = ["bench", "retention", "--victim", "same-core", "--modes", "copy,nt-both"];
+        let options = [("--object", "object_bytes"), ("--hot-set", "hot_set_bytes")];
+        advice.check = Some(Check::new(&command, &options, &used, (NT_BOTH, COPY, WALKS)));
     }
     advice
-}
-
-/// Traffic and victim together, over the same cells.
-pub fn whole(used: &[&Point<'_>], mode: &str, other: &str) -> Option<Gain> {
-    let all: Vec<_> = used
-        .iter()
-        .filter_map(|point| versus(point.record, point.cell.cell, mode, other, THROUGHPUT))
-        .collect();
-    Gain::of_all(&all.iter().collect::<Vec<_>>())
 }
 
 /// Bytes of the level-2 cache; 0 if the record does not say.

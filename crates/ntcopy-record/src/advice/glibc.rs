@@ -4,12 +4,11 @@
 //! interleaved with one as it is. The two differ in the sizes between the two thresholds and
 //! nowhere else; only these tell anything.
 
-use super::check::{Check, distinct};
-use super::copies::l2_bytes;
+use super::check::Check;
+use super::copies::{GRID, l2_bytes};
 use super::pays::spread;
 use super::points::{
-    Gain, Point, Question, argument, cells, figure, ids, number, points, sizes, tally, wins_from,
-    words,
+    Gain, Point, Question, argument, cells, figure, ids, number, points, tally, wins_from,
 };
 use super::{Advice, Decision, Target, Topic, Tunable, Value};
 use crate::record::{Cell, Machine, Record};
@@ -153,10 +152,7 @@ fn lower(function: &Function, tunable: &Tunable, found: &Changed<'_>, now: u64) 
         cells(above.len()),
         spread(&gain),
     );
-    let mut advice = set(function, tunable, from, now, why);
-    advice.check = Some(again(function, from, &above));
-    (advice.gain, advice.records) = (Some(gain), ids(&above));
-    Some(advice)
+    Some(set(function, tunable, (from, now), (gain, &above), why))
 }
 
 /// A higher threshold: the size up to which temporal stores, which a higher threshold gave, win in
@@ -184,51 +180,35 @@ fn raise(function: &Function, tunable: &Tunable, found: &Changed<'_>, now: u64) 
         cells(wins.len()),
         spread(&gain),
     );
-    let mut advice = set(function, tunable, threshold, now, why);
-    advice.check = Some(again(function, threshold, &wins));
-    (advice.gain, advice.records) = (Some(gain), ids(&wins));
-    Some(advice)
+    Some(set(function, tunable, (threshold, now), (gain, &wins), why))
 }
 
-/// The advice to set a threshold; `--list-tunables` names the range that glibc takes.
-fn set(function: &Function, tunable: &Tunable, bytes: u64, now: u64, why: String) -> Advice {
-    let bytes = tunable.range_bytes.map_or(bytes, |(least, most)| bytes.clamp(least, most));
-    if bytes == now {
-        let why = format!("{why} That is how it is set already.");
-        return Advice::bare(function.topic, Decision::AsItIs, why);
-    }
-    Advice {
-        setting: Some(format!("GLIBC_TUNABLES={}={bytes}", tunable.name)),
-        value: Some(Value::Tunable(tunable.name.clone(), bytes)),
+/// The advice to set a threshold; `--list-tunables` names the range that glibc takes. It is measured
+/// again with exactly the threshold that is advised.
+fn set(
+    function: &Function,
+    tunable: &Tunable,
+    (threshold, now): (u64, u64),
+    (gain, used): (Gain, &[&Point<'_>]),
+    why: String,
+) -> Advice {
+    let bytes = tunable.range_bytes.map_or(threshold, |(least, most)| threshold.clamp(least, most));
+    let threshold = argument(threshold);
+    let command = ["bench", function.name, "--modes", TUNED, "--libc-threshold", &threshold];
+    let mut advice = Advice {
+        gain: Some(gain),
+        records: ids(used),
+        check: Some(Check::new(&command, &GRID, used, (TUNED, LIBC, THROUGHPUT))),
         ..Advice::bare(function.topic, Decision::Set, why)
+    };
+    if bytes == now {
+        advice.decision = Decision::AsItIs;
+        advice.why.push_str(" That is how it is set already.");
+    } else {
+        advice.setting = Some(format!("GLIBC_TUNABLES={}={bytes}", tunable.name));
+        advice.value = Some(Value::Tunable(tunable.name.clone(), bytes));
     }
-}
-
-/// The same measured again, with exactly the threshold that is advised.
-fn again(function: &Function, threshold: u64, points: &[&Point<'_>]) -> Check {
-    let used = distinct(points);
-    let (size_list, threads) = (sizes(&used, "size_bytes"), words(&used, "threads"));
-    let mut args: Vec<String> = [
-        "bench",
-        function.name,
-        "--modes",
-        TUNED,
-        "--libc-threshold",
-        &argument(threshold),
-        "--size",
-        &size_list,
-        "--threads",
-        &threads,
-    ]
-    .map(str::to_owned)
-    .into();
-    for side in ["source", "destination"] {
-        let heats = words(&used, side);
-        if !heats.is_empty() {
-            args.extend([format!("--{side}"), heats]);
-        }
-    }
-    Check::of(args, &used, (TUNED, LIBC), THROUGHPUT)
+    advice
 }
 
 /// Its own threshold is no worse than those that were tried; or none was.
@@ -277,16 +257,8 @@ fn untried(function: &Function, now: u64, target: &Target) -> Advice {
         target.machine.libc,
         Bytes(now)
     );
-    let run = [
-        "ntcopy",
-        "bench",
-        function.name,
-        "--modes",
-        TUNED,
-        "--libc-threshold",
-        &argument(*first),
-        "--size",
-        &list.join(","),
-    ];
+    let (first, list) = (argument(*first), list.join(","));
+    let command = ["ntcopy", "bench", function.name, "--modes", TUNED];
+    let run = [&command[..], &["--libc-threshold", &first, "--size", &list]].concat();
     Advice::no_evidence(function.topic, why, &run)
 }

@@ -1,9 +1,9 @@
 //! Hints on sends: one choice for a machine, which every piece of advice about sends follows.
 
-use super::check::{Check, distinct};
-use super::copies::whole;
-use super::pays::Pays;
-use super::points::{Gain, Point, Question, cells, figure, points, sizes, tally, word, words};
+use super::check::Check;
+use super::copies::l2_bytes;
+use super::pays::{Pays, say_together};
+use super::points::{Gain, Point, Question, cells, figure, points, tally, word};
 use super::{Advice, Decision, Target, Topic, Value};
 use crate::record::{Cell, ExperimentKind, Record};
 use crate::stats::{EQUAL, THROUGHPUT, Verdict, WALKS, versus};
@@ -163,34 +163,25 @@ pub(super) fn name_kernel(advice: &mut Advice, used: &[&Point<'_>]) {
 
 /// The same rounds again, in the same kind of kernel.
 pub(super) fn again(used: &[&Point<'_>], mode: &str) -> Option<Check> {
-    let used = distinct(used);
-    let more = ["--family".to_owned(), words(&used, "family")];
-    Some(Check::of(sent_again("unix", &used, mode, more)?, &used, (mode, COPY), THROUGHPUT))
+    checked("unix", used, ("--family", "family"), (mode, COPY, THROUGHPUT))
 }
 
 /// What measures rounds of these cells again, in the same kind of kernel; none without cells.
-fn sent_again(
+fn checked(
     experiment: &str,
     used: &[&Point<'_>],
-    mode: &str,
-    more: [String; 2],
-) -> Option<Vec<String>> {
+    more: (&str, &str),
+    compared: (&str, &str, &'static str),
+) -> Option<Check> {
     let kernel = &used.first()?.record.machine.kernel_kind;
-    let args = [
-        "bench",
-        experiment,
-        "--kernel",
-        kernel,
-        "--modes",
-        mode,
-        "--sockets",
-        &words(used, "sockets"),
-        "--object",
-        &sizes(used, "object_bytes"),
-        "--dataset",
-        &sizes(used, "dataset_bytes"),
+    let command = ["bench", experiment, "--kernel", kernel, "--modes", compared.0];
+    let options = [
+        ("--sockets", "sockets"),
+        ("--object", "object_bytes"),
+        ("--dataset", "dataset_bytes"),
+        more,
     ];
-    Some(args.into_iter().map(str::to_owned).chain(more).collect())
+    Some(Check::new(&command, &options, used, compared))
 }
 
 fn current(name: &str, value: Option<u64>) -> Option<String> {
@@ -300,7 +291,12 @@ pub fn cache_bytes_by(record: &Record) -> Option<CacheBytes> {
 
 pub(super) fn cache_bytes(records: &[&Record], choice: Choice, target: &Target) -> Advice {
     let mut advice = match best_number(records) {
-        Some((number, cells_of)) => judge_number(&number, &cells_of, choice),
+        Some((number, cells_of)) => {
+            let now = target.sysctls[1].unwrap_or(l2_bytes(target) / 3);
+            let mut together = beside_hot_set(records, NT, THROUGHPUT);
+            together.retain(|point| (now..number.bytes).contains(&point.size_bytes));
+            judge_number(&number, (&cells_of, &together), choice)
+        }
         None => {
             let why = "Obeyed hints and plain sends were not measured side by side.";
             Advice::no_evidence(Topic::CacheBytesSysctl, why, &CALIBRATE)
@@ -312,7 +308,14 @@ pub(super) fn cache_bytes(records: &[&Record], choice: Choice, target: &Target) 
 
 /// Whether the best number is worth to be set: where hints gain at all, and, where the rule was
 /// measured with the number that it has, if the rule with this one would do better than that.
-fn judge_number(number: &CacheBytes, cells_of: &[Point<'_>], choice: Choice) -> Advice {
+///
+/// A larger number has sends with less in flight copied normally. Where sends and another program's
+/// walks `together` gain by hints there, that decides, whatever sends alone gain by the number.
+fn judge_number(
+    number: &CacheBytes,
+    (cells_of, together): (&[Point<'_>], &[Point<'_>]),
+    choice: Choice,
+) -> Advice {
     let CacheBytes { bytes, gains, gain } = *number;
     let (gaining, other): (Vec<&Point<'_>>, Vec<&Point<'_>>) =
         cells_of.iter().partition(|point| point.size_bytes >= bytes);
@@ -338,6 +341,13 @@ fn judge_number(number: &CacheBytes, cells_of: &[Point<'_>], choice: Choice) -> 
         (_, None) if wins(gain) => (Decision::Set, gain),
         (_, None) => (without(gain), gain),
     };
+    let together = Gain::of(together);
+    let decision = if decision == Decision::Set {
+        why.push_str(&what_decides(together));
+        if wins(together) { Decision::AsItIs } else { Decision::Set }
+    } else {
+        decision
+    };
     let (setting, value) = match decision {
         Decision::Set => sysctl(CACHE_BYTES, bytes),
         Decision::Leave => (Some(format!("{CACHE_BYTES}, and hints")), None),
@@ -355,6 +365,27 @@ fn judge_number(number: &CacheBytes, cells_of: &[Point<'_>], choice: Choice) -> 
         records: super::points::ids(used),
         check: if decision == Decision::Set { again(used, NT) } else { None },
         ..Advice::bare(Topic::CacheBytesSysctl, decision, why)
+    }
+}
+
+/// Whether sends alone decide, by what sends and another program's walks together gain below the
+/// number.
+fn what_decides(together: Option<Gain>) -> String {
+    let Some(gain) = together else {
+        return " Sends alone decide: sends and another program's walks together were not measured \
+                below that (ntcopy bench retention)."
+            .to_owned();
+    };
+    let told = format!("{} over {}", figure(gain.ratio, gain.ci), cells(gain.cells));
+    match gain.verdict() {
+        Verdict::Win => format!(
+            " Sends and another program's walks together gain by hints below that, {told}, and \
+             would not with this number: that decides, and the number stays."
+        ),
+        _ => format!(
+            " Sends alone decide: sends and another program's walks together gain nothing by hints \
+             below that, {told}."
+        ),
     }
 }
 
@@ -388,22 +419,26 @@ fn beside_rule(cells_of: &[Point<'_>], bytes: u64) -> Option<Gain> {
             versus(point.record, point.cell.cell, mode, ADAPTIVE, THROUGHPUT)
         })
         .collect();
-    Gain::of_all(&all.iter().collect::<Vec<_>>())
+    Gain::over(&all)
+}
+
+/// Sends beside another program's hot set on the sender's CPU, by the bytes in flight: its walks, or
+/// sends and walks together.
+fn beside_hot_set<'a>(records: &[&'a Record], mode: &str, metric: &'static str) -> Vec<Point<'a>> {
+    let question = Question {
+        experiment: ExperimentKind::Retention,
+        mode,
+        other: COPY,
+        metric,
+        size: "in_flight_bytes",
+        is_about: &|_, cell| word(&cell.params, "form") == Some("victim"),
+    };
+    points(records, &question)
 }
 
 /// What hinted sends leave of a hot set on the sender's CPU, hinted as was chosen for sends.
 pub(super) fn hot_set(records: &[&Record], (choice, sends): (Choice, &Advice)) -> Advice {
-    let beside = |mode| {
-        let question = Question {
-            experiment: ExperimentKind::Retention,
-            mode,
-            other: COPY,
-            metric: WALKS,
-            size: "in_flight_bytes",
-            is_about: &|_, cell| word(&cell.params, "form") == Some("victim"),
-        };
-        points(records, &question)
-    };
+    let beside = |mode| beside_hot_set(records, mode, WALKS);
     let is_open = sends.decision == Decision::NoEvidence;
     let mut choice = choice;
     let mut found = beside(choice.mode());
@@ -429,18 +464,11 @@ pub(super) fn hot_set(records: &[&Record], (choice, sends): (Choice, &Advice)) -
         run: &run,
     };
     let (mut advice, used) = pays.answer();
-    if let Some(whole) = whole(&used, mode, COPY) {
-        advice.why.push_str(&format!(
-            " The figure is the other program's speed; sends and that program together come to {}.",
-            figure(whole.ratio, whole.ci)
-        ));
-    }
+    say_together(&mut advice, &used, (mode, COPY), "sends");
     name_kernel(&mut advice, &used);
     if advice.decision == Decision::Set {
-        let used = distinct(&used);
-        let more = ["--hot-set".to_owned(), sizes(&used, "hot_set_bytes")];
-        let args = sent_again("retention", &used, mode, more);
-        advice.check = args.map(|args| Check::of(args, &used, (mode, COPY), WALKS));
+        let more = ("--hot-set", "hot_set_bytes");
+        advice.check = checked("retention", &used, more, (mode, COPY, WALKS));
     }
     advice
 }

@@ -2,7 +2,7 @@
 
 use super::points::{Gain, Point, cells, figure, ids, losses, tally, wins_from};
 use super::{Advice, Decision, Topic, WinsFrom};
-use crate::stats::Verdict;
+use crate::stats::{THROUGHPUT, Verdict, Versus, versus};
 use crate::units::Bytes;
 
 /// The question, and how the answer is worded.
@@ -96,6 +96,26 @@ impl<'w, 'a> Pays<'w, 'a> {
             records: ids(all),
             ..Advice::bare(self.topic, decision, why)
         }
+    }
+}
+
+/// Says what traffic and the other program come to together, over the cells of the other one's speed.
+pub fn say_together(
+    advice: &mut Advice,
+    used: &[&Point<'_>],
+    (mode, other): (&str, &str),
+    traffic: &str,
+) {
+    let whole: Vec<Versus> = used
+        .iter()
+        .filter_map(|point| versus(point.record, point.cell.cell, mode, other, THROUGHPUT))
+        .collect();
+    if let Some(whole) = Gain::over(&whole) {
+        advice.why.push_str(&format!(
+            " The figure is the other program's speed; {traffic} and that program together come to \
+             {}.",
+            figure(whole.ratio, whole.ci)
+        ));
     }
 }
 

@@ -6,9 +6,9 @@ use super::Decision;
 use crate::compare::identity;
 use crate::record::{Cell, ExperimentKind, Record};
 pub(super) use crate::record::{number, word};
-use crate::stats::{Verdict, Versus, geomean, versus};
-use crate::units::Bytes;
+use crate::stats::{Tally, Verdict, Versus, geomean, versus};
 pub(super) use crate::units::with_interval as figure;
+use crate::units::{Bytes, count};
 
 /// A cell's result at its size.
 #[derive(Debug, Clone)]
@@ -89,11 +89,12 @@ pub struct Gain {
 impl Gain {
     /// The gain over some points; none without points.
     pub(super) fn of<'p, 'a: 'p>(points: impl IntoIterator<Item = &'p Point<'a>>) -> Option<Gain> {
-        Gain::of_all(&points.into_iter().map(|point| &point.versus).collect::<Vec<&Versus>>())
+        Gain::over(points.into_iter().map(|point| &point.versus))
     }
 
     /// The gain over some results; none without results.
-    pub(super) fn of_all(all: &[&Versus]) -> Option<Gain> {
+    pub(super) fn over<'v>(all: impl IntoIterator<Item = &'v Versus>) -> Option<Gain> {
+        let all: Vec<&Versus> = all.into_iter().collect();
         let by_ratio = |a: &&&Versus, b: &&&Versus| a.ratio.total_cmp(&b.ratio);
         let (least, most) = (all.iter().min_by(by_ratio)?, all.iter().max_by(by_ratio)?);
         let (ratio, ci) = geomean(all.iter().copied())?;
@@ -118,41 +119,39 @@ impl Gain {
 
 /// How points came out, in words: `3 win, 1 loses (worst 0.89x (0.82-0.91) at 48 MiB in flight)`.
 pub fn tally(points: &[&Point<'_>], unit: &str) -> String {
-    let count = |verdict| points.iter().filter(|p| p.verdict() == verdict).count();
-    let one = |count: usize, one: &str, many: &str| match count {
-        0 => None,
-        1 => Some(format!("1 {one}")),
-        count => Some(format!("{count} {many}")),
-    };
-    let mut parts: Vec<String> = Vec::new();
-    parts.extend(one(count(Verdict::Win), "wins", "win"));
-    let losses = points.iter().filter(|point| point.verdict() == Verdict::Loss);
-    let worst = losses.min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio));
-    if let (Some(lost), Some(worst)) = (one(count(Verdict::Loss), "loses", "lose"), worst) {
-        let figure = figure(worst.versus.ratio, worst.versus.ci);
-        parts.push(format!("{lost} (worst {figure} at {} {unit})", Bytes(worst.size_bytes)));
-    }
-    parts.extend(one(count(Verdict::Equal), "makes no difference", "make no difference"));
-    parts.extend(one(count(Verdict::Unresolved), "is unresolved", "are unresolved"));
-    parts.join(", ")
+    let tally: Tally = points.iter().map(|point| point.verdict()).collect();
+    let mut parts = tally.words([
+        ("wins", "win"),
+        ("loses", "lose"),
+        ("makes no difference", "make no difference"),
+        ("is unresolved", "are unresolved"),
+    ]);
+    let worst = worst(points).map(|worst| format!(" (worst {})", at(worst, unit)));
+    parts[1] = parts[1].take().map(|lost| lost + &worst.unwrap_or_default());
+    parts.into_iter().flatten().collect::<Vec<String>>().join(", ")
+}
+
+/// Of those that lose, the one that loses most.
+fn worst<'p, 'a>(points: &[&'p Point<'a>]) -> Option<&'p Point<'a>> {
+    let losses = points.iter().copied().filter(|point| point.verdict() == Verdict::Loss);
+    losses.min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio))
+}
+
+/// `0.89x (0.82-0.91) at 48 MiB in flight`
+fn at(point: &Point<'_>, unit: &str) -> String {
+    let figure = figure(point.versus.ratio, point.versus.ci);
+    format!("{figure} at {} {unit}", Bytes(point.size_bytes))
 }
 
 /// How many points lose, and the worst of them: `Of 12 cells 1 loses, 0.89x (0.82-0.91) at 48 MiB
 /// in flight.`
 pub fn losses(points: &[&Point<'_>], unit: &str) -> String {
-    let lost: Vec<&Point<'_>> =
-        points.iter().copied().filter(|point| point.verdict() == Verdict::Loss).collect();
-    let (of, many) = (cells(points.len()), lost.len());
-    match lost.into_iter().min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio)) {
-        None => format!("Of {of} none loses."),
-        Some(worst) => {
-            let figure = figure(worst.versus.ratio, worst.versus.ci);
-            let size = Bytes(worst.size_bytes);
-            match many {
-                1 => format!("Of {of} 1 loses, {figure} at {size} {unit}."),
-                many => format!("Of {of} {many} lose, the worst {figure} at {size} {unit}."),
-            }
-        }
+    let of = cells(points.len());
+    let many = points.iter().filter(|point| point.verdict() == Verdict::Loss).count();
+    match (worst(points).map(|worst| at(worst, unit)), many) {
+        (None, _) => format!("Of {of} none loses."),
+        (Some(worst), 1) => format!("Of {of} 1 loses, {worst}."),
+        (Some(worst), many) => format!("Of {of} {many} lose, the worst {worst}."),
     }
 }
 
@@ -165,28 +164,11 @@ pub fn ids(points: &[&Point<'_>]) -> Vec<String> {
     ids
 }
 
-/// A parameter's different values over some points, as a list on the command line: sizes.
-pub fn sizes(points: &[&Point<'_>], name: &str) -> String {
-    let mut sizes: Vec<u64> = points.iter().filter_map(|point| point.number(name)).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    sizes.into_iter().map(argument).collect::<Vec<String>>().join(",")
-}
-
-pub fn words(points: &[&Point<'_>], name: &str) -> String {
-    let values = points.iter().filter_map(|point| point.cell.params.get(name));
-    let words: BTreeSet<String> = values
-        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-        .collect();
-    words.into_iter().collect::<Vec<String>>().join(",")
-}
-
 /// A size as an argument: `64KiB`, bare bytes where no unit divides it.
 pub fn argument(bytes: u64) -> String {
     Bytes(bytes).argument()
 }
 
-/// `1 cell`, `7 cells`.
-pub fn cells(count: usize) -> String {
-    if count == 1 { "1 cell".to_owned() } else { format!("{count} cells") }
+pub fn cells(number: usize) -> String {
+    count(number, "cell")
 }

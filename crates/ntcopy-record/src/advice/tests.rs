@@ -244,14 +244,7 @@ fn hints_are_obeyed_only_where_that_is_better_than_the_rule_by_more_than_what_co
 fn one_value_of_the_option_is_advised_for_a_machine() {
     let by_rule = rounds(&[(1, MIB, 80, 98), (64, MIB, 110, 110), (128, MIB, 130, 130)]);
     let obeyed = rounds(&[(64, MIB, 130, 110), (128, MIB, 140, 120)]);
-    let numbers = [("sockets", 64), ("object_bytes", MIB), ("in_flight_bytes", 64 * MIB)];
-    let cells = [(params(&numbers, &[("form", "victim")]), [100, 150, 140])];
-    let cells: Vec<(Params, &[u64])> =
-        cells.iter().map(|(params, rates)| (params.clone(), rates.as_slice())).collect();
-    let mut beside = measured("retention", &["copy", "nt", "adaptive"], &cells);
-    for sample in &mut beside.samples {
-        sample.series = [("walk_ns".to_owned(), vec![sample.elapsed_ns])].into();
-    }
+    let beside = beside(&[(64, 150, 140)]);
     for (sends, option) in [
         (&by_rule, "SO_NTCOPY = NTCOPY_SOCK_EVERY (2)"),
         (&obeyed, "SO_NTCOPY = NTCOPY_SOCK_OBEY (3)"),
@@ -289,6 +282,66 @@ fn the_rules_number_is_where_obeyed_hints_begin_to_win_and_stay() {
     // One cell that was disturbed moves nothing.
     let blot = rounds(&[(1, MIB, 80, 1), (4, MIB, 130, 1), (8, MIB, 97, 1), (64, MIB, 150, 1)]);
     assert_eq!(cache_bytes_by(&blot).unwrap().bytes, 5 * MIB / 2);
+}
+
+/// A hot set beside sends of these MiB in flight; copy, nt and adaptive of walks, and of sends and
+/// walks together, in percent.
+fn beside(cells: &[(u64, u64, u64)]) -> Record {
+    let cells: Vec<(Params, [u64; 3])> = cells
+        .iter()
+        .map(|(mib, nt, adaptive)| {
+            let numbers = [
+                ("sockets", *mib),
+                ("object_bytes", MIB),
+                ("in_flight_bytes", mib * MIB),
+                ("dataset_bytes", MIB),
+                ("hot_set_bytes", MIB),
+            ];
+            (params(&numbers, &[("form", "victim")]), [100, *nt, *adaptive])
+        })
+        .collect();
+    let cells: Vec<(Params, &[u64])> =
+        cells.iter().map(|(params, rates)| (params.clone(), rates.as_slice())).collect();
+    let mut beside = measured("retention", &["copy", "nt", "adaptive"], &cells);
+    for sample in &mut beside.samples {
+        sample.series = [("walk_ns".to_owned(), vec![sample.elapsed_ns])].into();
+    }
+    beside
+}
+
+#[test]
+fn the_rules_number_is_not_raised_where_sends_and_walks_together_gain_below_it() {
+    let sends = rounds(&[(1, MIB, 60, 99), (64, MIB, 110, 101), (128, MIB, 130, 105)]);
+    for (together, decision, words) in [
+        (
+            vec![],
+            Decision::Set,
+            "Sends alone decide: sends and another program's walks together were",
+        ),
+        (
+            vec![(4, 98, 100), (16, 100, 100)],
+            Decision::Set,
+            "together gain nothing by hints below that, 0.990x",
+        ),
+        (
+            vec![(4, 120, 100), (64, 90, 100)],
+            Decision::AsItIs,
+            "that decides, and the number stays",
+        ),
+    ] {
+        let advice = about(Topic::CacheBytesSysctl, &[&sends, &beside(&together)]);
+        assert_eq!(
+            (advice.decision, advice.value.is_some()),
+            (decision, decision == Decision::Set)
+        );
+        assert!(advice.why.contains(words), "{}", advice.why);
+    }
+    // As much as that is copied normally already.
+    let mut here = target();
+    here.sysctls[1] = Some(8 * MIB);
+    let all = advise(&[&sends, &beside(&[(4, 120, 100)])], &here);
+    let number = all.iter().find(|one| one.topic == Topic::CacheBytesSysctl).unwrap();
+    assert_eq!(number.decision, Decision::Set, "{}", number.why);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a comparison comes to, in words.
 
 use super::{Compared, Comparison, groups, overall};
-use crate::stats::{Verdict, words};
+use crate::stats::{Tally, Verdict, words};
 use crate::units::digits;
 
 /// A sentence a mode and metric of each experiment; one for what could not be compared.
@@ -31,14 +31,14 @@ fn sentence(cells: &[&Compared]) -> Option<String> {
         Verdict::Equal => "does as well in B as in A",
         Verdict::Unresolved => "is unresolved between A and B",
     };
-    let count = |verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
+    let all: Tally = cells.iter().map(|cell| cell.verdict).collect();
     let tally = if cells.len() == 1 {
         String::new()
     } else {
         format!(
             "; clearly better in {}, clearly worse in {} of {} cells",
-            count(Verdict::Win),
-            count(Verdict::Loss),
+            all.wins,
+            all.losses,
             cells.len()
         )
     };

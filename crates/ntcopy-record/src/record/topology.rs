@@ -125,8 +125,8 @@ impl Topology {
         ];
         let told = counts
             .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, name)| format!("{count} {name}{}", if *count == 1 { "" } else { "s" }));
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, name)| crate::units::count(*number, name));
         told.collect::<Vec<String>>().join(", ")
     }
 }

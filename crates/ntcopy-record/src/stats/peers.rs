@@ -37,16 +37,11 @@ pub fn against_best(record: &Record) -> Vec<AgainstBest> {
     record.cells.iter().filter_map(|cell| one(cell.cell)).collect()
 }
 
-/// The geometric mean of the ratios, with its 95 % interval; none without cells.
-#[must_use]
-pub fn geomean(cells: &[AgainstBest]) -> Option<(f64, (f64, f64))> {
-    super::geomean(cells.iter().map(|cell| &cell.versus))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::record::testing::{Sketch, record};
+    use crate::stats::geomean;
 
     #[test]
     fn the_best_peer_is_another_in_every_cell_and_never_our_own() {
@@ -61,8 +56,8 @@ mod tests {
             cells.iter().map(|cell| (cell.peer.as_str(), cell.versus.ratio)).collect();
         assert!(said[0].0 == "rep-movsb" && (said[0].1 - 1.5).abs() < 1e-6, "{said:?}");
         assert!(said[1].0 == "libc" && (said[1].1 - 0.5).abs() < 1e-6, "{said:?}");
-        let (mean, (low, high)) = geomean(&cells).unwrap();
+        let (mean, (low, high)) = geomean(cells.iter().map(|cell| &cell.versus)).unwrap();
         assert!((mean - 0.75_f64.sqrt()).abs() < 1e-6 && low <= mean && mean <= high);
-        assert_eq!(geomean(&[]), None);
+        assert_eq!(geomean([]), None);
     }
 }

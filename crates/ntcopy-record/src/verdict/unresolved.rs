@@ -2,6 +2,7 @@
 
 use crate::record::{LookEnd, Record};
 use crate::stats::{self, CellResult, Verdict};
+use crate::units::count;
 
 /// One sentence of all results whose interval is too wide to say anything; none where there are none.
 pub(super) fn sentence(record: &Record) -> Option<String> {
@@ -15,8 +16,7 @@ pub(super) fn sentence(record: &Record) -> Option<String> {
     let spent = record.looks.iter().filter(|look| look.end == LookEnd::Budget).count();
     let why = match spent {
         0 => String::new(),
-        1 => "; the time for 1 cell was up".to_owned(),
-        spent => format!("; the time for {spent} cells was up"),
+        spent => format!("; the time for {} was up", count(spent, "cell")),
     };
     Some(format!(
         "Unresolved: {} of {} results have an interval that holds 1 and is wider than 0.97 to 1.03, by \

@@ -2,8 +2,8 @@
 
 use crate::params::cell_words;
 use crate::record::{Cell, number};
-use crate::stats::{CEILING, IDLE, Verdict, Versus, words};
-use crate::units::{Bytes, digits};
+use crate::stats::{CEILING, IDLE, Tally, Verdict, Versus, words};
+use crate::units::{Bytes, count, digits};
 
 /// One sentence of a mode relative to another over cells, by one metric; none without cells.
 pub(super) fn sentence(
@@ -30,7 +30,7 @@ pub(super) fn sentence(
     Some(format!(
         "{head}{} among {}, from {} to {}{from}.",
         outcomes(cells),
-        count(cells.len()),
+        count(cells.len(), "cell"),
         told(least),
         told(most),
     ))
@@ -38,21 +38,10 @@ pub(super) fn sentence(
 
 /// `2 wins, 1 loss, 3 equal`: those that there are.
 fn outcomes(cells: &[(&Cell, Versus)]) -> String {
-    let of = |verdict, one: &str, many: &str| {
-        let count = cells.iter().filter(|(_, versus)| versus.verdict() == verdict).count();
-        match count {
-            0 => None,
-            1 => Some(format!("1 {one}")),
-            count => Some(format!("{count} {many}")),
-        }
-    };
-    let all = [
-        of(Verdict::Win, "win", "wins"),
-        of(Verdict::Loss, "loss", "losses"),
-        of(Verdict::Equal, "equal", "equal"),
-        of(Verdict::Unresolved, "unresolved", "unresolved"),
-    ];
-    all.into_iter().flatten().collect::<Vec<String>>().join(", ")
+    let tally: Tally = cells.iter().map(|(_, versus)| versus.verdict()).collect();
+    let words =
+        [("win", "wins"), ("loss", "losses"), ("equal", "equal"), ("unresolved", "unresolved")];
+    tally.words(words).into_iter().flatten().collect::<Vec<String>>().join(", ")
 }
 
 /// The bytes in flight from which on every cell wins, where some cell below does not.
@@ -70,8 +59,4 @@ pub(super) fn figure(versus: &Versus) -> String {
     let (ratio, (low, high)) = (versus.ratio, versus.ci);
     let digits = digits(versus.ci);
     format!("{ratio:.digits$}x, interval {low:.digits$}-{high:.digits$}")
-}
-
-pub(super) fn count(cells: usize) -> String {
-    if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
 }
