@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use ntcopy_record::Record;
 use ntcopy_record::compare::{Compared, Comparison, Difference, differences, groups, sentences};
 use ntcopy_record::params::cell_words;
-use ntcopy_record::stats::words;
+use ntcopy_record::stats::{Verdict, words};
 use serde_json::{Value, json};
 
-use crate::text;
+use crate::table;
+use crate::text::{self, with_interval};
+use crate::view::Grid;
 
 const HEADER: [&str; 5] = ["cell", "A", "B", "B / A", "verdict"];
-const WIDTH: u16 = 100;
 
 /// A side: a label, and its records.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +65,7 @@ pub fn terminal(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> String {
     }
     if !comparison.cells.is_empty() {
         out.push('\n');
-        out.push_str(&cells(comparison));
+        out.push_str(table::print(&grids(comparison), true).trim_end());
     }
     text::ascii_lines(&out)
 }
@@ -86,62 +86,27 @@ fn described(side: &Side<'_>) -> String {
 }
 
 /// A table for each mode and metric of an experiment.
-fn cells(comparison: &Comparison) -> String {
-    let mut out = String::new();
-    for group in groups(comparison) {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
-        table.set_header(HEADER.map(Cell::new));
-        for column in 1..=3 {
-            if let Some(column) = table.column_mut(column) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
+pub(crate) fn grids(comparison: &Comparison) -> Vec<Grid> {
+    let grid = |group: Vec<&Compared>| {
+        let Compared { experiment, mode, baseline, metric, .. } = group[0];
+        Grid {
+            heading: format!("{experiment}: {mode} / {baseline}, by {}", words(metric)),
+            header: HEADER.map(str::to_owned).into(),
+            rows: group.into_iter().map(row).collect(),
         }
-        for cell in &group {
-            table.add_row(row(cell));
-        }
-        let first = group[0];
-        out.push_str(&format!(
-            "{}: {} / {}, by {}:\n",
-            first.experiment,
-            first.mode,
-            first.baseline,
-            words(first.metric)
-        ));
-        for line in table.lines() {
-            out.push_str(line.trim_end());
-            out.push('\n');
-        }
-        out.push('\n');
-    }
-    while out.ends_with("\n\n") {
-        out.pop();
-    }
-    out
+    };
+    groups(comparison).into_iter().map(grid).collect()
 }
 
-fn row(cell: &Compared) -> [String; 5] {
-    [
-        cell_words(&cell.params),
-        ratio(cell.a.versus.ratio, cell.a.versus.ci),
-        ratio(cell.b.versus.ratio, cell.b.versus.ci),
-        ratio(cell.ratio, cell.ci),
-        verdict(cell).to_owned(),
-    ]
-}
-
-fn verdict(cell: &Compared) -> &'static str {
-    use ntcopy_record::stats::Verdict;
-    match cell.verdict {
+fn row(cell: &Compared) -> Vec<String> {
+    let verdict = match cell.verdict {
         Verdict::Win => "better in B",
         Verdict::Loss => "worse in B",
         verdict => verdict.as_str(),
-    }
-}
-
-fn ratio(ratio: f64, ci: (f64, f64)) -> String {
-    text::with_interval(ratio, ci)
+    };
+    let sides = [&cell.a.versus, &cell.b.versus].map(|one| with_interval(one.ratio, one.ci));
+    let ratio = with_interval(cell.ratio, cell.ci);
+    [&[cell_words(&cell.params)], &sides[..], &[ratio, verdict.to_owned()]].concat()
 }
 
 pub fn object(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> Value {
@@ -195,19 +160,6 @@ fn cell_json(cell: &Compared) -> Value {
 /// Bytes and the like have no fractions; seconds have.
 fn whole(figure: f64) -> Value {
     if figure < 1000.0 { json!(figure) } else { json!(figure.round() as u64) }
-}
-
-/// Headings and rows of the page's table of cells.
-pub(crate) fn rows(comparison: &Comparison) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let mut header = vec!["experiment", "mode", "by"];
-    header.extend(HEADER);
-    let rows = groups(comparison).into_iter().flatten().map(|cell| {
-        let mode = format!("{} / {}", cell.mode, cell.baseline);
-        let mut all = vec![cell.experiment.to_string(), mode, words(cell.metric).to_owned()];
-        all.extend(row(cell));
-        all
-    });
-    (header, rows.collect())
 }
 
 /// The lines that say which sides there are.

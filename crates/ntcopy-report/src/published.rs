@@ -4,11 +4,14 @@ use std::sync::LazyLock;
 
 use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::text;
+use crate::view::Grid;
 
 const TOML: &str = include_str!("../../../bench/published.toml");
 
-/// A published pair of throughputs. Other kinds of figures in the file belong to experiments
-/// that this version does not have.
+/// A published pair of throughputs.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct Published {
     pub experiment: ExperimentKind,
@@ -28,158 +31,92 @@ impl Published {
 }
 
 /// The published pairs of an experiment, in the file's order.
-pub(crate) fn sends(experiment: &ExperimentKind) -> Vec<&'static Published> {
-    static ALL: LazyLock<Vec<Published>> = LazyLock::new(|| {
-        #[derive(Deserialize)]
-        struct File {
-            result: Vec<toml::Table>,
+pub(crate) fn sends(experiment: &ExperimentKind) -> Vec<Published> {
+    results(experiment, "nt_mbit_per_s")
+}
+
+/// Published figures of another kind, as a table.
+#[derive(Deserialize)]
+struct Table {
+    cpu: String,
+    title: String,
+    ratio: Option<Better>,
+    columns: Vec<String>,
+    /// A name, and figures.
+    rows: Vec<Vec<toml::Value>>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Better {
+    More,
+    Less,
+}
+
+/// The published tables of an experiment, in the file's order.
+pub(crate) fn tables(experiment: &ExperimentKind) -> Vec<Grid> {
+    results::<Table>(experiment, "rows").iter().map(Table::grid).collect()
+}
+
+impl Table {
+    /// Beside each column of figures but the first one of what it is relative to that, where it is
+    /// said which are better.
+    fn grid(&self) -> Grid {
+        let mut header = Vec::new();
+        for (at, name) in self.columns.iter().enumerate() {
+            header.push(name.clone());
+            header.extend(self.ratio_at(at).map(|_| "ratio".to_owned()));
         }
-        let file: File = toml::from_str(TOML).expect("bench/published.toml parses");
-        let pairs = file
-            .result
-            .into_iter()
-            .filter(|row| row.contains_key("copy_mbit_per_s") && row.contains_key("nt_mbit_per_s"));
-        pairs.map(|row| row.try_into().expect("a published pair is whole")).collect()
-    });
-    ALL.iter().filter(|row| row.experiment == *experiment).collect()
-}
+        let rows = self.rows.iter().map(|row| self.row(row)).collect();
+        Grid { heading: format!("Published: {}, {}", self.title, self.cpu), header, rows }
+    }
 
-/// Published fills: `rep stos` against a loop of MOVNTI.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct PublishedFills {
-    pub cpu: String,
-    /// The function with normal stores.
-    pub temporal: String,
-    /// Size in MiB; GB/s with normal and with non-temporal stores.
-    #[serde(rename = "rows_mb_temporal_gbps_nt_gbps")]
-    pub rows: Vec<(u64, f64, f64)>,
-}
+    fn row(&self, row: &[toml::Value]) -> Vec<String> {
+        let figure = |at: usize| row.get(at).and_then(number);
+        let mut cells = Vec::new();
+        for at in 0..self.columns.len() {
+            cells.push(row.get(at).map_or("-".to_owned(), written));
+            cells.extend(self.ratio_at(at).map(|better| match (better, figure(1), figure(at)) {
+                (Better::More, Some(first), Some(this)) => text::ratio(this / first),
+                (Better::Less, Some(first), Some(this)) => text::ratio(first / this),
+                _ => "-".to_owned(),
+            }));
+        }
+        cells
+    }
 
-/// A published pair of walks through a matrix.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct PublishedWalks {
-    pub cpu: String,
-    /// Row by row, milliseconds.
-    pub row_major_ms: f64,
-    /// Column by column, milliseconds.
-    pub column_major_ms: f64,
-}
-
-/// The published fills, in the file's order.
-pub(crate) fn fills() -> Vec<PublishedFills> {
-    rows_of(ExperimentKind::Memset)
-}
-
-pub(crate) fn walks() -> Vec<PublishedWalks> {
-    rows_of(ExperimentKind::Order)
-}
-
-/// Published loops that clear or copy the pages of a buffer, in a kernel with one routine or
-/// another.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct PublishedPages {
-    pub cpu: String,
-    /// `zero` or `copy`.
-    pub operation: String,
-    /// Buffer in KiB; seconds with `rep stosd` or `rep movsd`, with MMX and a prefetch and normal
-    /// stores, and the same with non-temporal stores.
-    #[serde(rename = "rows_kib_slow_apn_apN_seconds")]
-    pub rows: Vec<(u64, f64, f64, f64)>,
-    /// Buffer in KiB; seconds where pages were cleared with normal stores and copied with
-    /// non-temporal ones.
-    #[serde(rename = "rows_kib_mixed_seconds", default)]
-    pub mixed: Vec<(u64, f64)>,
-}
-
-impl PublishedPages {
-    /// Seconds where both kinds of stores were mixed.
-    pub fn mixed_s(&self, kib: u64) -> Option<f64> {
-        self.mixed.iter().find(|row| row.0 == kib).map(|row| row.1)
+    fn ratio_at(&self, column: usize) -> Option<Better> {
+        self.ratio.filter(|_| column > 1)
     }
 }
 
-/// The published loops, in the file's order.
-pub(crate) fn pages() -> Vec<PublishedPages> {
-    rows_of(ExperimentKind::Pages)
+fn number(value: &toml::Value) -> Option<f64> {
+    value.as_float().or(value.as_integer().map(|number| number as f64))
 }
 
-/// Published requests and responses, with and without `tx-nocache-copy`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct PublishedNet {
-    pub cpu: String,
-    pub label: String,
-    /// Transactions per second with normal copies.
-    pub copy_tps: f64,
-    /// Percent of the machine's CPU time.
-    pub copy_cpu_percent: f64,
-    /// Microseconds: 50, 90 and 95 %.
-    pub copy_latency_p50_p90_p95_us: [f64; 3],
-    pub nt_tps: f64,
-    pub nt_cpu_percent: f64,
-    pub nt_latency_p50_p90_p95_us: [f64; 3],
-}
-
-/// A published distribution of half a round trip, microseconds.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct PublishedHalf {
-    pub avg: f64,
-    pub std: f64,
-    pub min: f64,
-    pub p25: f64,
-    pub p50: f64,
-    pub p75: f64,
-    pub p90: f64,
-    pub p99: f64,
-    pub p99_9: f64,
-    pub p99_99: f64,
-    pub p99_999: f64,
-    pub max: f64,
-}
-
-impl PublishedHalf {
-    /// Every percentile that was published, with its value.
-    pub fn percentiles(&self) -> [(f64, f64); 8] {
-        [
-            (25.0, self.p25),
-            (50.0, self.p50),
-            (75.0, self.p75),
-            (90.0, self.p90),
-            (99.0, self.p99),
-            (99.9, self.p99_9),
-            (99.99, self.p99_99),
-            (99.999, self.p99_999),
-        ]
+fn written(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Integer(number) => text::thousands(*number as f64),
+        other => other.to_string(),
     }
 }
 
-/// Published messages there and back, with DDIO off and on.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct PublishedPingPong {
-    /// The CPU and the network card that they were measured on.
-    pub cpu: String,
-    pub message_bytes: u64,
-    pub ddio_off: PublishedHalf,
-    pub ddio_on: PublishedHalf,
-}
-
-pub(crate) fn net() -> Vec<PublishedNet> {
-    rows_of(ExperimentKind::Net)
-}
-
-pub(crate) fn pingpong() -> Vec<PublishedPingPong> {
-    rows_of(ExperimentKind::Pingpong)
-}
-
-fn rows_of<T: serde::de::DeserializeOwned>(experiment: ExperimentKind) -> Vec<T> {
+/// The results of an experiment that have this key, in the file's order.
+fn results<T: DeserializeOwned>(experiment: &ExperimentKind, key: &str) -> Vec<T> {
     #[derive(Deserialize)]
     struct File {
         result: Vec<toml::Table>,
     }
-    let file: File = toml::from_str(TOML).expect("bench/published.toml parses");
-    let is_its = |row: &toml::Table| {
+    static ALL: LazyLock<Vec<toml::Table>> = LazyLock::new(|| {
+        let file: File = toml::from_str(TOML).expect("bench/published.toml parses");
+        file.result
+    });
+    let is_its = |row: &&toml::Table| {
         row.get("experiment").and_then(toml::Value::as_str) == Some(experiment.as_str())
+            && row.contains_key(key)
     };
-    let rows = file.result.into_iter().filter(is_its);
+    let rows = ALL.iter().filter(is_its).cloned();
     rows.map(|row| row.try_into().expect("a published row is whole")).collect()
 }
 
@@ -188,40 +125,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_published_unix_figures_are_there_with_their_ratios() {
+    fn the_published_pairs_are_there_with_their_ratios_and_others_have_none() {
         let found = sends(&ExperimentKind::Unix);
         let ratios: Vec<String> = found.iter().map(|p| format!("{:.2}", p.ratio())).collect();
         assert_eq!(ratios, ["1.43", "1.33", "1.32"]);
         assert!(found.iter().all(|published| published.cpu == "AMD EPYC 7662"));
-    }
-
-    #[test]
-    fn the_published_fills_and_walks_are_there() {
-        let fills = fills();
-        assert_eq!((fills.len(), fills[0].rows[0]), (3, (16, 17.35, 11.83)));
-        assert_eq!(walks()[0].column_major_ms, 94_860.0);
-        let pages = pages();
-        assert_eq!((pages.len(), pages[1].rows.len()), (2, 7));
-        assert_eq!(
-            (pages[0].operation.as_str(), pages[0].rows[1]),
-            ("zero", (32, 3.938, 3.798, 6.186))
-        );
-        assert_eq!(pages[1].mixed_s(64), Some(4.926));
-        assert_eq!((pages[1].mixed_s(32), pages[0].mixed.len()), (None, 0), "not published");
-    }
-
-    #[test]
-    fn the_published_transactions_and_messages_are_whole() {
-        let net = net();
-        assert_eq!((net[0].copy_tps, net[0].nt_tps), (79_571.0, 83_856.0));
-        let on = &pingpong()[0].ddio_on;
-        let expected = [2.556, 2.566, 2.579, 2.598, 2.666, 3.451, 3.915, 5.152];
-        assert_eq!(on.percentiles().map(|(_, us)| us), expected);
-    }
-
-    #[test]
-    fn an_experiment_without_published_pairs_has_none() {
-        assert_eq!(sends(&"no such experiment".into()), Vec::<&Published>::new());
+        assert!(sends(&"no such experiment".into()).is_empty());
         assert!(sends(&ExperimentKind::Memset).is_empty(), "its figures are of another kind");
+    }
+
+    #[test]
+    fn published_tables_have_ratios_where_it_is_said_which_figures_are_better() {
+        let rows = |experiment: ExperimentKind, table: usize, row: usize| {
+            tables(&experiment)[table].rows[row].join(" ")
+        };
+        let memset = &tables(&ExperimentKind::Memset)[0];
+        assert_eq!(memset.header, ["size", "x86-64-stosb", "MOVNTI", "ratio"]);
+        assert_eq!(memset.heading, "Published: fills, GB/s, Intel Xeon E5-2630 v4 (Broadwell)");
+        assert_eq!(rows(ExperimentKind::Memset, 0, 0), "16 MiB 17.35 11.83 0.68x");
+        assert_eq!(rows(ExperimentKind::Order, 0, 0), "sum 46,078 94,860 0.49x");
+        let copied = rows(ExperimentKind::Pages, 1, 3);
+        assert_eq!(copied, "32 KiB 8.241 7.706 1.07x 6.681 1.23x - -", "not published");
+        assert_eq!(rows(ExperimentKind::Net, 0, 1), "nocache 83,856 34.81 2508.42 2622.62 2735.88");
+        assert_eq!(rows(ExperimentKind::Pingpong, 0, 12), "messages 1,793,530 1,849,114");
+        assert!(tables(&ExperimentKind::Unix).is_empty());
     }
 }

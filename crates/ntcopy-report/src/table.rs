@@ -48,7 +48,7 @@ pub fn markdown(record: &Record) -> String {
 }
 
 /// Tables under their headings, for a terminal or for a document.
-fn print(grids: &[Grid], is_for_terminal: bool) -> String {
+pub(crate) fn print(grids: &[Grid], is_for_terminal: bool) -> String {
     let style = if is_for_terminal { presets::NOTHING } else { presets::ASCII_MARKDOWN };
     let mut out = String::new();
     for grid in grids {

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Value;
 
 /// What the figures were taken with, and what stands in words around the table.
-const PARAMETERS: [&str; 6] =
-    ["object_bytes", "iterations", "pipe_bytes", "sndbuf_bytes", "request_bytes", "response_bytes"];
+const PARAMETERS: [&str; 4] = ["object_bytes", "iterations", "pipe_bytes", "sndbuf_bytes"];
 
 /// What a row waits for that can't be measured here. The command to run there stands in it.
 const HARDWARE: &str = "hardware that has not been seen";
@@ -76,6 +75,8 @@ fn flat(value: &Value) -> Vec<f64> {
         Value::Integer(number) => vec![*number as f64],
         Value::Float(number) => vec![*number],
         Value::Array(values) => values.iter().flat_map(flat).collect(),
+        // A size that names a row stands in the claim; a percentile does not.
+        Value::String(name) if name.ends_with("iB") => numbers(name),
         _ => Vec::new(),
     }
 }
@@ -86,16 +87,9 @@ fn groups(result: &toml::Table) -> Vec<Vec<f64>> {
     let mut pair = Vec::new();
     for (key, value) in result {
         match value {
-            // Row by row. A first number is the size, and stands in the claim.
-            Value::Array(rows) if rows.iter().all(Value::is_array) => {
-                groups.extend(rows.iter().map(flat));
-            }
-            Value::Table(off) if key == "ddio_off" => {
-                let on = result["ddio_on"].as_table().expect("ddio_on");
-                assert_eq!(off.len(), on.len(), "both runs have the same figures");
-                groups.extend(off.iter().map(|(name, off)| [flat(off), flat(&on[name])].concat()));
-            }
-            _ if key == "message_bytes" || PARAMETERS.contains(&key.as_str()) => {}
+            Value::Array(rows) if key == "rows" => groups.extend(rows.iter().map(flat)),
+            Value::Array(_) => {}
+            _ if PARAMETERS.contains(&key.as_str()) => {}
             _ => pair.extend(flat(value)),
         }
     }

@@ -3,8 +3,8 @@
 use maud::{DOCTYPE, html};
 use ntcopy_record::compare::{Comparison, sentences};
 
-use super::head;
-use crate::compare::{Side, machines, rows, sides};
+use super::{head, tables};
+use crate::compare::{Side, grids, machines, sides};
 use crate::text;
 
 /// The page as HTML: what differs in the machines, what it comes to, every cell. `command` is the
@@ -13,7 +13,6 @@ use crate::text;
 pub fn html(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison, command: &[String]) -> String {
     let [in_a, in_b] = sides(a, b);
     let differ = machines(a, b, comparison);
-    let (header, rows) = rows(comparison);
     let title = format!("ntcopy: {} against {}", a.place, b.place);
     let page = html! {
         (DOCTYPE)
@@ -58,14 +57,8 @@ pub fn html(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison, command: &[Stri
                             interleaved on its own side, with 95 % intervals. B / A is the ratio of \
                             these ratios; its interval draws the pairs of both sides anew."
                         }
-                        div class="scroll" role="group" aria-label="Cells" tabindex="0" {
-                            table {
-                                thead { tr { @for name in &header { th scope="col" { (name) } } } }
-                                tbody {
-                                    @for row in &rows { tr { @for text in row { td { (text) } } } }
-                                }
-                            }
-                        }
+                        h3 { "By mode and metric" }
+                        (tables::tables("c", &grids(comparison)))
                     }
                 }
                 footer {

@@ -16,8 +16,7 @@ pub(super) fn section(records: &[Record]) -> Markup {
             experiments.push(&record.header.experiment);
         }
     }
-    let rows: Vec<&Published> =
-        experiments.iter().flat_map(|name| published::sends(name)).collect();
+    let rows: Vec<Published> = experiments.iter().flat_map(|name| published::sends(name)).collect();
     if rows.is_empty() {
         return html! {};
     }
@@ -34,7 +33,7 @@ pub(super) fn section(records: &[Record]) -> Markup {
     }
 }
 
-fn table(rows: &[&Published], records: &[Record]) -> Markup {
+fn table(rows: &[Published], records: &[Record]) -> Markup {
     let table = html! {
         table {
             thead {
