@@ -14,31 +14,25 @@ use serde_json::{Map, Value};
 /// One line: every character that is not seen, or that moves others, becomes `\u{1b}` and the like.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
-    escaped(text, is_hidden)
+    escaped(text, is_hidden, unicode)
 }
 
 /// Lines: as [`visible`], but line feeds and tabs stay.
 #[must_use]
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
-    escaped(text, is_hidden_in_lines)
+    escaped(text, is_hidden_in_lines, unicode)
+}
+
+fn unicode(c: char) -> String {
+    c.escape_unicode().collect()
 }
 
 /// What a program prints: as [`visible_lines`], but as `\u001b`, which is right in JSON, too.
 #[must_use]
 pub fn visible_output(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_hidden_in_lines) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if is_hidden_in_lines(c) {
-            let units = c.encode_utf16(&mut [0; 2]).to_vec();
-            out.extend(units.into_iter().map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            out.push(c);
-        }
-    }
-    Cow::Owned(out)
+    escaped(text, is_hidden_in_lines, |c| {
+        c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+    })
 }
 
 fn is_hidden_in_lines(c: char) -> bool {
@@ -102,14 +96,18 @@ fn is_hidden(c: char) -> bool {
         )
 }
 
-fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.contains(&is_escaped) {
+fn escaped(
+    text: &str,
+    is_escaped: fn(char) -> bool,
+    as_escape: fn(char) -> String,
+) -> Cow<'_, str> {
+    if !text.contains(is_escaped) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
         if is_escaped(c) {
-            out.extend(c.escape_unicode());
+            out.push_str(&as_escape(c));
         } else {
             out.push(c);
         }

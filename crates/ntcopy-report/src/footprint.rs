@@ -4,7 +4,7 @@ use ntcopy_record::Record;
 use ntcopy_record::stats::footprint::{CallFigures, Check, LevelFigures, levels};
 use serde_json::{Value, json};
 
-use crate::view::Grid;
+use crate::view::{Grid, with_results};
 
 /// Lines are equivalent lines read.
 const HEADER: [&str; 6] = ["call", "", "lines", "95 % interval", "per KiB", "us"];
@@ -48,19 +48,8 @@ pub(crate) fn json(record: &Record) -> Value {
             .iter()
             .map(|line| json!({"params": {}, "mode": line.mode, "unavailable": line.why})),
     );
-    let mut object = json!({
-        "experiment": record.header.experiment,
-        "record": record.header.id,
-        "machine": record.machine,
-        "results": results,
-        "levels": levels.iter().map(level_object).collect::<Vec<Value>>(),
-    });
-    if let Some(why) = &record.header.not_a_timing {
-        object["not_a_timing"] = why.as_str().into();
-    }
-    if !record.complete {
-        object["complete"] = false.into();
-    }
+    let mut object = with_results(record, results);
+    object["levels"] = levels.iter().map(level_object).collect();
     object
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::bulk;
 use crate::experiment::{self, Tables};
-use crate::view;
+use crate::view::{self, with_results};
 
 /// A record's results as one object.
 ///
@@ -54,21 +54,10 @@ pub fn object(record: &Record) -> Value {
             entry
         }));
     }
-    let mut object = json!({
-        "experiment": record.header.experiment,
-        "record": record.header.id,
-        "machine": record.machine,
-        "results": list,
-    });
-    if let Some(why) = &record.header.not_a_timing {
-        object["not_a_timing"] = why.as_str().into();
-    }
+    let mut object = with_results(record, list);
     object["figures"] = view::json(record, &shown.views(record));
     if let Some(peers) = bulk::json(record) {
         object["peers"] = peers;
-    }
-    if !record.complete {
-        object["complete"] = false.into();
     }
     object
 }

@@ -125,15 +125,14 @@ fn quoted(word: &str) -> String {
 
 /// For terminals: what is not printable ASCII is written as an escape.
 pub(crate) fn ascii(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| -> Box<dyn Iterator<Item = char>> {
-            if c == ' ' || c.is_ascii_graphic() {
-                Box::new(std::iter::once(c))
-            } else {
-                Box::new(c.escape_default())
-            }
-        })
-        .collect()
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            ' '..='~' => out.push(c),
+            c => out.extend(c.escape_default()),
+        }
+    }
+    out
 }
 
 /// A cell of a table, or a line beside one: nothing of a record's text leaves it.

@@ -6,7 +6,7 @@ use ntcopy_record::stats::turns::{self, HINTED, METRIC, Outcome, PLAIN, PROGRAM,
 use serde_json::{Value, json};
 
 use crate::text;
-use crate::view::Grid;
+use crate::view::{Grid, with_results};
 use ntcopy_record::word;
 
 const HEADER: [&str; 6] = ["figure", "mode", "median", "ratio", "verdict", "turns"];
@@ -58,26 +58,15 @@ fn figure(value: f64) -> String {
 pub(crate) fn json(record: &Record) -> Value {
     let outcome = outcome(record);
     let results: Vec<Value> = outcome.iter().map(result).collect();
-    let mut object = json!({
-        "experiment": record.header.experiment,
-        "record": record.header.id,
-        "machine": record.machine,
-        "results": results,
-    });
+    let mut object = with_results(record, results);
     if let Some(outcome) = &outcome {
         object["counted"] = json!(outcome.counted);
         object["hinted_bytes"] = outcome.hinted_bytes().into();
         object["nontemporal_part"] = outcome.nontemporal_part().into();
         object["advice"] = outcome.advice().into();
     }
-    if let Some(why) = &record.header.not_a_timing {
-        object["not_a_timing"] = why.as_str().into();
-    }
     if !record.errors.is_empty() {
         object["errors"] = record.errors.iter().map(|error| error.what.as_str()).collect();
-    }
-    if !record.complete {
-        object["complete"] = false.into();
     }
     object
 }

@@ -218,3 +218,20 @@ pub(crate) fn json(record: &Record, views: &[View]) -> Value {
     }
     list.into()
 }
+
+/// What the object of every experiment has.
+pub(crate) fn with_results(record: &Record, results: Vec<Value>) -> Value {
+    let mut object = json!({
+        "experiment": record.header.experiment,
+        "record": record.header.id,
+        "machine": record.machine,
+        "results": results,
+    });
+    if let Some(why) = &record.header.not_a_timing {
+        object["not_a_timing"] = why.as_str().into();
+    }
+    if !record.complete {
+        object["complete"] = false.into();
+    }
+    object
+}
