@@ -2,10 +2,8 @@
 
 mod common;
 
-use std::collections::BTreeMap;
-
-use ntcopy_record::verdict;
-use ntcopy_record::{Cell, Record, Sample};
+use ntcopy_record::testing::sample;
+use ntcopy_record::{Cell, Record, verdict};
 use ntcopy_report::{json, page, table};
 
 fn is_for_terminals(text: &str) {
@@ -30,7 +28,7 @@ fn turns() -> Record {
         for (position, (mode, elapsed_ns)) in
             (0..).zip([("plain", 2_000_000_000), ("hinted", 1_000_000_000)])
         {
-            record.samples.push(sample((0, pair, position), mode, elapsed_ns, [].into()));
+            record.samples.push(sample((0, pair, position), mode, 0, elapsed_ns));
         }
     }
     record
@@ -57,30 +55,12 @@ fn footprint() -> Record {
             params["known_lines"] = serde_json::json!(known);
         }
         record.cells.push(Cell { cell, params: common::params(params) });
-        let series = [("displaced_lines", vec![displaced; 7]), ("call_ns", vec![2500; 7])];
-        let series = series.map(|(name, list)| (name.to_owned(), list));
-        record.samples.push(sample((cell, 0, 0), call, 1, series.into()));
+        let mut sample = sample((cell, 0, 0), call, 0, 1);
+        sample.series.insert("displaced_lines".to_owned(), vec![displaced; 7]);
+        sample.series.insert("call_ns".to_owned(), vec![2500; 7]);
+        record.samples.push(sample);
     }
     record
-}
-
-fn sample(
-    (cell, pair, position): (u32, u32, u32),
-    mode: &str,
-    elapsed_ns: u64,
-    series: BTreeMap<String, Vec<u64>>,
-) -> Sample {
-    Sample {
-        cell,
-        pair,
-        position,
-        mode: mode.to_owned(),
-        bytes: 0,
-        elapsed_ns,
-        phases_ns: BTreeMap::new(),
-        counters: BTreeMap::new(),
-        series,
-    }
 }
 
 #[test]

@@ -5,13 +5,13 @@ mod common;
 
 use std::path::Path;
 
-use ntcopy_record::{Cell, Params, Record, Sample};
+use ntcopy_record::{Cell, Params, Record, Sample, testing};
 use ntcopy_report::{json, page, table};
 use serde_json::json;
 
 const MIB: u64 = 1 << 20;
 
-fn params(form: &str, connections: u64) -> Params {
+fn parameters(form: &str, connections: u64) -> Params {
     let mut value = json!({
         "form": form, "object_bytes": MIB, "dataset_bytes": 256 * MIB,
         "connections": connections, "asked_bytes": connections * MIB, "transport": "unix",
@@ -20,8 +20,7 @@ fn params(form: &str, connections: u64) -> Params {
     if form == "open" {
         value["offered_requests_per_1000_s"] = 1_234_500.into();
     }
-    let object = value.as_object().expect("an object");
-    object.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    common::params(value)
 }
 
 /// SYNTHETIC: two numbers of connections, without a pause and on a schedule; five pairs.
@@ -31,7 +30,7 @@ fn synthetic() -> Record {
     for (cell, (connections, form)) in
         (0..).zip([(1, "closed"), (1, "open"), (64, "closed"), (64, "open")])
     {
-        record.cells.push(Cell { cell, params: params(form, connections) });
+        record.cells.push(Cell { cell, params: parameters(form, connections) });
         for pair in 0..5 {
             for (position, (mode, factor)) in (0..).zip([("copy", 1.0), ("adaptive", 1.25)]) {
                 record.samples.push(sample(cell, (pair, position), mode, factor, form));
@@ -45,24 +44,19 @@ fn sample(cell: u32, (pair, position): (u32, u32), mode: &str, factor: f64, form
     let bytes = 1_000_000_000_u64;
     let cpu = |ns: f64| (ns / factor) as u64;
     let phases = [("client_cpu", 1e8), ("proxy_cpu", 3e8), ("backend_cpu", 4e8)];
-    let mut series = std::collections::BTreeMap::from([("answered".to_owned(), vec![954])]);
+    let elapsed_ns = (1e9 / 2.0 / factor) as u64;
+    let mut sample = testing::sample((cell, pair, position), mode, bytes, elapsed_ns);
+    sample.phases_ns = phases.map(|(name, ns)| (name.to_owned(), cpu(ns))).into();
+    sample.series.insert("answered".to_owned(), vec![954]);
     if form == "open" {
-        series.insert("latency_ns".to_owned(), vec![cpu(5e5), cpu(9e6)]);
-        series.insert("answers".to_owned(), vec![980, 20]);
+        sample.series.insert("latency_ns".to_owned(), vec![cpu(5e5), cpu(9e6)]);
+        sample.series.insert("answers".to_owned(), vec![980, 20]);
     }
-    let hinted = mode == "adaptive";
-    let counters = [("nontemporal_bytes", 80), ("fits_cache_bytes", 20)];
-    Sample {
-        cell,
-        pair,
-        position,
-        mode: mode.to_owned(),
-        bytes,
-        elapsed_ns: (1e9 / 2.0 / factor) as u64,
-        phases_ns: phases.map(|(name, ns)| (name.to_owned(), cpu(ns))).into(),
-        counters: if hinted { counters.map(|(n, c)| (n.to_owned(), c)).into() } else { [].into() },
-        series,
+    if mode == "adaptive" {
+        let counters = [("nontemporal_bytes", 80), ("fits_cache_bytes", 20)];
+        sample.counters = counters.map(|(name, count)| (name.to_owned(), count)).into();
     }
+    sample
 }
 
 fn html(record: &Record) -> String {

@@ -28,23 +28,27 @@ impl Sketch {
     pub fn pair(&mut self, cell: u32, pair: u32, rates: &[u64]) {
         for ((position, mode), rate) in (0..).zip(&self.modes).zip(rates) {
             let elapsed_ns = (u128::from(BYTES) * 1_000_000_000 / u128::from(*rate)) as u64;
-            self.record.samples.push(Sample {
-                cell,
-                pair,
-                position,
-                mode: mode.clone(),
-                bytes: BYTES,
-                elapsed_ns,
-                phases_ns: [("send".to_owned(), elapsed_ns / 2)].into(),
-                counters: [].into(),
-                series: [].into(),
-            });
+            let mut sample = sample((cell, pair, position), mode, BYTES, elapsed_ns);
+            sample.phases_ns.insert("send".to_owned(), elapsed_ns / 2);
+            self.record.samples.push(sample);
         }
     }
 
     pub fn record(&self) -> Record {
         self.record.clone()
     }
+}
+
+/// A sample of nothing but bytes and time: cell, pair and position.
+pub fn sample(
+    (cell, pair, position): (u32, u32, u32),
+    mode: &str,
+    bytes: u64,
+    elapsed_ns: u64,
+) -> Sample {
+    let mode = mode.to_owned();
+    let (phases_ns, counters, series) = ([].into(), [].into(), [].into());
+    Sample { cell, pair, position, mode, bytes, elapsed_ns, phases_ns, counters, series }
 }
 
 /// A record without samples, with cells of these parameters.

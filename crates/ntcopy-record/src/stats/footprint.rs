@@ -282,8 +282,6 @@ fn number(cell: &Cell, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::record::{Params, testing};
 
@@ -306,20 +304,10 @@ pub(crate) mod tests {
                 params.insert(param::KNOWN.to_owned(), known.into());
             }
             record.cells.push(Cell { cell, params });
-            record.samples.push(Sample {
-                cell,
-                pair: 0,
-                position: 0,
-                mode: call.into(),
-                bytes: 0,
-                elapsed_ns: 1,
-                phases_ns: BTreeMap::new(),
-                counters: BTreeMap::new(),
-                series: BTreeMap::from([
-                    (DISPLACED.to_owned(), vec![displaced; 5]),
-                    ("call_ns".to_owned(), vec![7; 5]),
-                ]),
-            });
+            let mut sample = testing::sample((cell, 0, 0), call, 0, 1);
+            sample.series.insert(DISPLACED.to_owned(), vec![displaced; 5]);
+            sample.series.insert("call_ns".to_owned(), vec![7; 5]);
+            record.samples.push(sample);
         }
         record
     }

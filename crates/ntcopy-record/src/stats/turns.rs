@@ -250,30 +250,15 @@ pub(crate) mod tests {
         ]);
         for (pair, (plain, hinted)) in (0..).zip(figures) {
             for (mode, figure) in [(PLAIN, plain), (HINTED, hinted)] {
-                let series = if printed {
-                    BTreeMap::from([(PRINTED.to_owned(), vec![*figure])])
-                } else {
-                    BTreeMap::new()
-                };
-                let counters = if mode == HINTED && counted > 0 {
-                    BTreeMap::from([
-                        (NONTEMPORAL.to_owned(), counted),
-                        ("fits_cache_bytes".to_owned(), 3 * counted),
-                    ])
-                } else {
-                    BTreeMap::new()
-                };
-                record.samples.push(Sample {
-                    cell: 0,
-                    pair,
-                    position: 0,
-                    mode: mode.into(),
-                    bytes: 0,
-                    elapsed_ns: *figure,
-                    phases_ns: BTreeMap::new(),
-                    counters,
-                    series,
-                });
+                let mut sample = testing::sample((0, pair, 0), mode, 0, *figure);
+                if printed {
+                    sample.series.insert(PRINTED.to_owned(), vec![*figure]);
+                }
+                if mode == HINTED && counted > 0 {
+                    sample.counters.insert(NONTEMPORAL.to_owned(), counted);
+                    sample.counters.insert("fits_cache_bytes".to_owned(), 3 * counted);
+                }
+                record.samples.push(sample);
             }
         }
         record

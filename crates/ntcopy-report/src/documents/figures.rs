@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ntcopy_record::stats::{
-    Measured, THROUGHPUT, Verdict, Versus, WALKS, geomean, mode_median, versus,
+    Measured, THROUGHPUT, Tally, Versus, WALKS, geomean, median, mode_median, versus,
 };
 use ntcopy_record::{Cell, Record};
 
@@ -42,11 +42,14 @@ fn wrong(what: impl Into<String>) -> Error {
     Error::Index(what.into())
 }
 
-fn one(record: &Record, figure: &Figure) -> Result<String, Error> {
+/// What a figure says of a record.
+pub(super) fn one(record: &Record, figure: &Figure) -> Result<String, Error> {
     let cells = index::cells(record, &figure.cells)?;
     match figure.is.as_str() {
         "better" | "worst" => of_better(record, figure, &cells),
-        "range" | "best" | "wins" | "losses" | "cells" => of_several(record, figure, &cells),
+        "range" | "best" | "wins" | "losses" | "cells" | "outcomes" => {
+            of_several(record, figure, &cells)
+        }
         _ => match cells.as_slice() {
             [cell] => of_one(record, figure, cell),
             cells => Err(wrong(format!("{} cells are meant, and one can be printed", cells.len()))),
@@ -58,8 +61,8 @@ fn one(record: &Record, figure: &Figure) -> Result<String, Error> {
 /// mean, or the worst cell. Which is the better one is decided by the medians of all samples.
 fn of_better(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
     let one = |cell: &&Cell| {
-        let median = |mode| mode_median(record, cell.cell, mode, THROUGHPUT);
-        let better = if median("nt")? > median("copy")? { "nt" } else { "copy" };
+        let rate = |mode| mode_median(record, cell.cell, mode, THROUGHPUT);
+        let better = if rate("nt")? > rate("copy")? { "nt" } else { "copy" };
         versus(record, cell.cell, "adaptive", better, THROUGHPUT)
     };
     let all: Vec<Versus> = cells.iter().filter_map(one).collect();
@@ -84,12 +87,18 @@ fn of_several(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<Strin
     let (Some(least), Some(most)) = (all.first(), all.last()) else {
         return Err(wrong(format!("{} and {} have no cell", figure.mode, figure.by)));
     };
-    let count = |verdict| all.iter().filter(|one| one.verdict() == verdict).count();
+    let Tally { wins, losses, equal, unresolved } = all.iter().map(Versus::verdict).collect();
     Ok(match figure.is.as_str() {
+        "outcomes" => {
+            let some = format!(", {unresolved} unresolved");
+            let unresolved = if unresolved > 0 { some.as_str() } else { "" };
+            let ratios: Vec<f64> = all.iter().map(|versus| versus.ratio).collect();
+            format!("{wins}-{equal}-{losses}{unresolved}, {}", text::ratio(median(&ratios)))
+        }
         "range" => format!("{} to {}", text::ratio(least.ratio), text::ratio(most.ratio)),
         "best" => with_interval(most, "x"),
-        "wins" => count(Verdict::Win).to_string(),
-        "losses" => count(Verdict::Loss).to_string(),
+        "wins" => wins.to_string(),
+        "losses" => losses.to_string(),
         _ => all.len().to_string(),
     })
 }
@@ -98,7 +107,15 @@ fn of_one(record: &Record, figure: &Figure, cell: &Cell) -> Result<String, Error
     let all = Measured::all(record, cell);
     let mine = all.iter().find(|one| one.mode == figure.mode);
     let mine = mine.ok_or_else(|| wrong(format!("no mode '{}'", figure.mode)))?;
+    let tails = |one: &Measured<'_>| one.line_ns(0.5).zip(one.line_ns(0.99));
     let told = match figure.is.as_str() {
+        // Alongside the baseline's sends, and alongside the mode's.
+        "hot-set" => {
+            let plain = all.iter().find(|one| one.mode == figure.by).and_then(tails);
+            plain.zip(tails(mine)).map(|((p50, p99), (hinted_p50, hinted_p99))| {
+                format!("p50 {p50:.1} to {hinted_p50:.1} ns, p99 {p99:.1} to {hinted_p99:.1}")
+            })
+        }
         "ns" => mine.line_ns(0.5).map(|ns| format!("{ns:.1}")),
         "ratio" => versus(record, cell.cell, &figure.mode, &figure.by, &figure.metric)
             .map(|versus| with_interval(&versus, "x")),

@@ -51,14 +51,7 @@ pub(super) struct Answer {
     pub what: String,
     /// Short names of the records, one for each machine that was measured.
     pub records: Vec<String>,
-    /// `outcomes` or `hot-set`; see `answers`.
-    pub is: String,
-    #[serde(default, rename = "where")]
-    pub cells: Select,
-    pub mode: String,
-    pub by: String,
-    #[serde(default = "throughput")]
-    pub metric: String,
+    pub figure: Figure,
 }
 
 /// Several charts side by side in one file.
@@ -105,7 +98,8 @@ fn throughput() -> String {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Figure {
-    /// The record's short name.
+    /// The record's short name; not of a row of README's table.
+    #[serde(default)]
     pub record: String,
     /// What is printed; see `figures`.
     pub is: String,

@@ -1,7 +1,7 @@
 //! What each mode came to relative to the baseline, over all cells of a record.
 
 use ntcopy_record::Record;
-use ntcopy_record::stats::{self, CellResult, Verdict};
+use ntcopy_record::stats::{self, CellResult, Tally};
 
 use crate::text;
 
@@ -36,8 +36,9 @@ pub(super) fn rows(record: &Record, title: &str, modes: &[String]) -> Option<Str
 }
 
 fn row(results: &[&CellResult]) -> String {
-    let tally = Tally::count(results.iter().map(|result| (result.ratio, result.verdict)));
-    let Tally { wins, equal, losses, unresolved, .. } = tally;
+    let tally: Tally = results.iter().map(|result| result.verdict).collect();
+    let Tally { wins, losses, equal, unresolved } = tally;
+    let ratios: Vec<f64> = results.iter().map(|result| result.ratio).collect();
     let unresolved = match unresolved {
         0 => String::new(),
         some => some.to_string(),
@@ -46,45 +47,8 @@ fn row(results: &[&CellResult]) -> String {
         "| {} | {} | {wins}-{equal}-{losses} | {unresolved} | {} | {} to {} |\n",
         results[0].mode,
         stats::words(results[0].metric),
-        text::ratio(tally.median()),
-        text::ratio(tally.lowest()),
-        text::ratio(tally.highest())
+        text::ratio(stats::median(&ratios)),
+        text::ratio(ratios.iter().copied().fold(f64::INFINITY, f64::min)),
+        text::ratio(ratios.iter().copied().fold(0.0, f64::max))
     )
-}
-
-/// How the cells of a comparison came out. There is at least one.
-pub(super) struct Tally {
-    pub wins: usize,
-    pub equal: usize,
-    pub losses: usize,
-    pub unresolved: usize,
-    /// In order.
-    ratios: Vec<f64>,
-}
-
-impl Tally {
-    pub fn count(cells: impl Iterator<Item = (f64, Verdict)>) -> Tally {
-        let (mut ratios, verdicts): (Vec<f64>, Vec<Verdict>) = cells.unzip();
-        ratios.sort_by(f64::total_cmp);
-        let count = |verdict| verdicts.iter().filter(|one| **one == verdict).count();
-        Tally {
-            wins: count(Verdict::Win),
-            equal: count(Verdict::Equal),
-            losses: count(Verdict::Loss),
-            unresolved: count(Verdict::Unresolved),
-            ratios,
-        }
-    }
-
-    pub fn median(&self) -> f64 {
-        stats::median(&self.ratios)
-    }
-
-    pub fn lowest(&self) -> f64 {
-        self.ratios[0]
-    }
-
-    pub fn highest(&self) -> f64 {
-        self.ratios[self.ratios.len() - 1]
-    }
 }
