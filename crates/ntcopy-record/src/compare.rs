@@ -12,13 +12,14 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::lists::grouped;
 use crate::record::{Cell, ExperimentKind, Params, Record};
 use crate::stats::{
     DISPLACED, METRICS, TURNS, Verdict, Versus, footprint, interval_of_quotients, modes, turns,
     versus,
 };
 
-pub use machines::{Difference, differences, is_same_machine};
+pub use machines::{Difference, differences, facts, is_same_machine};
 pub use sentences::sentences;
 
 /// Parameters that say where and by what a cell was measured, and not what was.
@@ -82,7 +83,7 @@ pub struct Compared {
     pub mode: String,
     /// The mode that it is compared with on either side.
     pub baseline: String,
-    /// The metric, as [`crate::stats::CellResult`] has it.
+    /// Its name in [`METRICS`].
     pub metric: &'static str,
     pub a: Figures,
     pub b: Figures,
@@ -218,21 +219,9 @@ fn figures(one: &Found<'_>) -> Option<Figures> {
 
 /// The cells, by experiment, mode and metric; each group has at least one.
 #[must_use]
-pub fn groups(comparison: &Comparison) -> Vec<Vec<&Compared>> {
-    let mut groups: Vec<Vec<&Compared>> = Vec::new();
-    for cell in &comparison.cells {
-        let is_same = |group: &&mut Vec<&Compared>| {
-            group.first().is_some_and(|first| {
-                (&first.experiment, &first.mode, first.metric)
-                    == (&cell.experiment, &cell.mode, cell.metric)
-            })
-        };
-        match groups.iter_mut().find(is_same) {
-            Some(group) => group.push(cell),
-            None => groups.push(vec![cell]),
-        }
-    }
-    groups
+pub fn groups<'c>(comparison: &'c Comparison) -> Vec<Vec<&'c Compared>> {
+    let key = |cell: &'c Compared| ((&cell.experiment, &cell.mode, cell.metric), cell);
+    grouped(comparison.cells.iter().map(key)).into_iter().map(|(_, group)| group).collect()
 }
 
 /// All cells of a mode together: the geometric mean of the ratios of their ratios, with its

@@ -10,6 +10,7 @@ pub mod advice;
 pub mod compare;
 pub mod durable;
 pub mod foreign;
+pub mod lists;
 pub mod params;
 pub mod random;
 mod record;

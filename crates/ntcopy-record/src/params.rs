@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::lists::unique;
 use crate::record::{Cell, Params, number, word};
 use crate::units::{Bytes, count};
 
@@ -157,15 +158,7 @@ fn said_by<'p>(rows: &'p [Param], params: &'p Params) -> impl Iterator<Item = St
 /// first that there is, where they do not differ.
 #[must_use]
 pub fn axes(cells: &[Cell]) -> Vec<&'static str> {
-    let values = |name: &str| {
-        let mut values: Vec<&Value> = Vec::new();
-        for value in cells.iter().filter_map(|cell| cell.params.get(name)) {
-            if !values.contains(&value) {
-                values.push(value);
-            }
-        }
-        values.len()
-    };
+    let values = |name: &str| unique(cells.iter().filter_map(|cell| cell.params.get(name))).len();
     let of = |least: usize| AXES.into_iter().filter(move |name| values(name) >= least);
     let several: Vec<&str> = of(2).collect();
     if several.is_empty() { of(1).take(1).collect() } else { several }

@@ -21,7 +21,8 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Cell, Params, Record};
+use crate::lists::unique;
+use crate::record::{Cell, Record};
 
 pub use metric::{
     CAPACITY, DISPLACED, METRICS, Metric, P50, P99, PER_CPU, SEND_THROUGHPUT, THROUGHPUT, TURNS,
@@ -33,7 +34,6 @@ pub use sample::{is_short, quantile_ns};
 
 pub use bootstrap::{
     RESAMPLES, interval, interval_missing, interval_of_geomean, interval_of_quotients, median,
-    quantile,
 };
 
 /// The fewest interleaved groups that make a result.
@@ -122,38 +122,25 @@ impl Tally {
 
 /// One mode against the baseline, in one cell, by one metric.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CellResult {
-    pub cell: u32,
-    /// The cell's parameters.
-    pub params: Params,
-    pub mode: String,
-    /// The mode that it is compared with.
-    pub baseline: String,
+pub struct CellResult<'r> {
+    pub cell: &'r Cell,
+    pub mode: &'r str,
     /// Its name in [`METRICS`].
     pub metric: &'static str,
-    /// Median of the mode's samples: bytes, walks or, by a latency, answers per second.
-    pub median: f64,
-    /// Median of the baseline's samples in the same groups, in the same unit.
-    pub baseline_median: f64,
-    /// Median of the groups' ratios.
-    pub ratio: f64,
-    /// 95 % interval of that median: low, high.
-    pub ci: (f64, f64),
-    pub verdict: Verdict,
-    /// Groups that had both sides.
-    pub pairs: usize,
+    pub versus: Versus,
 }
 
 /// Every result that the record holds: by cell, then mode in the order of the
 /// record, then metric. Fewer than [`MIN_PAIRS`] groups make none.
 #[must_use]
-pub fn results(record: &Record) -> Vec<CellResult> {
+pub fn results(record: &Record) -> Vec<CellResult<'_>> {
     let baseline = record.header.baseline.as_str();
     let mut results = Vec::new();
     for cell in &record.cells {
         for mode in modes(record).into_iter().filter(|mode| *mode != baseline) {
-            for metric in &METRICS {
-                results.extend(result(record, cell, mode, metric.name));
+            for metric in METRICS.iter().map(|metric| metric.name) {
+                let versus = versus(record, cell.cell, mode, baseline, metric);
+                results.extend(versus.map(|versus| CellResult { cell, mode, metric, versus }));
             }
         }
     }
@@ -163,13 +150,7 @@ pub fn results(record: &Record) -> Vec<CellResult> {
 /// The modes that have samples, in the order in which they first appear.
 #[must_use]
 pub fn modes(record: &Record) -> Vec<&str> {
-    let mut modes: Vec<&str> = Vec::new();
-    for sample in &record.samples {
-        if !modes.contains(&sample.mode.as_str()) {
-            modes.push(&sample.mode);
-        }
-    }
-    modes
+    unique(record.samples.iter().map(|sample| sample.mode.as_str()))
 }
 
 /// Median throughput of one mode in one cell, bytes per second, whatever the
@@ -195,9 +176,9 @@ pub struct Versus {
     pub ci: (f64, f64),
     /// In how many of 1000 the interval may miss the truth.
     pub misses_permille: u32,
-    /// Median of the one's samples.
+    /// Median of the one's samples: bytes, walks or, by a latency, answers per second.
     pub median: f64,
-    /// Median of the other's samples in the same groups.
+    /// Median of the other's samples in the same groups, in the same unit.
     pub other_median: f64,
 }
 
@@ -206,6 +187,15 @@ impl Versus {
     pub fn verdict(&self) -> Verdict {
         Verdict::from_interval(self.ci)
     }
+}
+
+/// The smallest size from which on all win, and whether one below does not; none where the largest
+/// does not win.
+#[must_use]
+pub fn wins_from(sizes: &[(u64, bool)]) -> Option<(u64, bool)> {
+    let last_other = sizes.iter().filter(|(_, wins)| !wins).map(|(size, _)| *size).max();
+    let from = sizes.iter().map(|(size, _)| *size).filter(|size| Some(*size) > last_other).min()?;
+    Some((from, last_other.is_some()))
 }
 
 /// The geometric mean of some ratios, with its interval: of one its own. None without ratios.
@@ -237,24 +227,6 @@ pub fn versus(record: &Record, cell: u32, mode: &str, other: &str, metric: &str)
         median: median(&ours),
         other_median: median(&theirs),
         ratios,
-    })
-}
-
-fn result(record: &Record, cell: &Cell, mode: &str, metric: &'static str) -> Option<CellResult> {
-    let baseline = record.header.baseline.as_str();
-    let versus = versus(record, cell.cell, mode, baseline, metric)?;
-    Some(CellResult {
-        cell: cell.cell,
-        params: cell.params.clone(),
-        mode: mode.to_owned(),
-        baseline: baseline.to_owned(),
-        metric,
-        median: versus.median,
-        baseline_median: versus.other_median,
-        ratio: versus.ratio,
-        ci: versus.ci,
-        verdict: versus.verdict(),
-        pairs: versus.ratios.len(),
     })
 }
 

@@ -81,6 +81,17 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// `31.3 GiB`: rounded, for amounts that were not chosen.
+#[must_use]
+pub fn about_size(bytes: u64) -> String {
+    match UNITS.iter().find(|(_, factor)| bytes >= *factor) {
+        Some((unit, factor)) if !bytes.is_multiple_of(*factor) => {
+            format!("{:.1} {unit}", bytes as f64 / *factor as f64)
+        }
+        _ => Bytes(bytes).to_string(),
+    }
+}
+
 /// `1 cell`, `7 cells`.
 #[must_use]
 pub fn count(number: usize, what: &str) -> String {

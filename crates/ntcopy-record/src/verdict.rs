@@ -3,6 +3,7 @@
 mod unresolved;
 mod wins;
 
+use crate::lists::unique;
 use crate::params::cell_words;
 use crate::record::{Cell, ExperimentKind, Record};
 use crate::stats::footprint::LevelFigures;
@@ -70,12 +71,7 @@ fn compared_modes(record: &Record) -> Vec<&str> {
         .into_iter()
         .chain(record.unavailable.iter().map(|line| line.mode.as_str()))
         .chain(record.errors.iter().map(|line| line.mode.as_str()));
-    let mut modes: Vec<&str> = Vec::new();
-    for mode in mentioned.filter(|mode| *mode != record.header.baseline) {
-        if !modes.contains(&mode) {
-            modes.push(mode);
-        }
-    }
+    let mut modes = unique(mentioned.filter(|mode| *mode != record.header.baseline));
     // The project's own question first; otherwise as the record has them.
     modes.sort_by_key(|mode| *mode != "nt");
     modes

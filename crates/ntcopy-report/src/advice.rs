@@ -3,6 +3,7 @@
 pub mod dropins;
 
 use ntcopy_record::advice::{Advice, Decision, Gain, Judged, Source, Target, Value};
+use ntcopy_record::lists::grouped;
 use ntcopy_record::stats::Verdict;
 use ntcopy_record::units::count;
 use serde_json::{Value as Json, json};
@@ -186,14 +187,8 @@ fn both_tunables(all: &[Advice]) -> Option<String> {
 
 /// The records that do not count, by reason.
 fn left_out(sources: &[Source]) -> String {
-    let mut reasons: Vec<(&str, Vec<&Source>)> = Vec::new();
-    for source in sources {
-        let Some(why) = source.not_counted.as_deref() else { continue };
-        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, list)) => list.push(source),
-            None => reasons.push((why, vec![source])),
-        }
-    }
+    let left_out = sources.iter().filter_map(|one| Some((one.not_counted.as_deref()?, one)));
+    let reasons = grouped(left_out);
     let mut out = String::new();
     if !reasons.is_empty() {
         out.push_str("\nNot counted\n");

@@ -1,9 +1,10 @@
 //! Copies in user space with a column for each way, and the library's own against its peers.
 
-use ntcopy_record::Record;
+use ntcopy_record::lists::grouped;
 use ntcopy_record::params::{axes, axis_words};
 use ntcopy_record::stats::peers::{OURS, against_best};
 use ntcopy_record::stats::{self, THROUGHPUT, Versus, geomean};
+use ntcopy_record::{Cell, Record};
 use serde_json::{Value, json};
 
 use crate::text;
@@ -12,10 +13,8 @@ use crate::view::{Grid, heading};
 /// A row for each cell, a column for each way.
 pub(crate) fn side_by_side(record: &Record) -> Vec<Grid> {
     let (modes, best, axes) = (stats::modes(record), against_best(record), axes(&record.cells));
-    let mut grids: Vec<Grid> = Vec::new();
-    for cell in &record.cells {
+    let one = |cell: &Cell| {
         let best = best.iter().find(|best| best.cell == cell.cell);
-        let heading = heading(&cell.params, &axes, "GB/s; * the best peer");
         let mut row = vec![axis_words(&cell.params, &axes)];
         row.extend(modes.iter().map(|mode| {
             let rate = stats::mode_median(record, cell.cell, mode, THROUGHPUT);
@@ -25,18 +24,12 @@ pub(crate) fn side_by_side(record: &Record) -> Vec<Grid> {
         let baseline = record.header.baseline.as_str();
         let ours = stats::versus(record, cell.cell, OURS, baseline, THROUGHPUT);
         row.extend([ours.as_ref(), best.map(|best| &best.versus)].map(compared));
-        match grids.iter_mut().find(|grid| grid.heading == heading) {
-            Some(grid) => grid.rows.push(row),
-            None => {
-                let names = modes.iter().copied();
-                let header =
-                    ["cell"].into_iter().chain(names).chain(["ours / libc", "ours / best peer"]);
-                let header = header.map(str::to_owned).collect();
-                grids.push(Grid { heading, header, rows: vec![row] });
-            }
-        }
-    }
-    grids
+        (heading(&cell.params, &axes, "GB/s; * the best peer"), row)
+    };
+    let header = [&["cell"], &modes[..], &["ours / libc", "ours / best peer"]].concat();
+    let header: Vec<String> = header.into_iter().map(str::to_owned).collect();
+    let groups = grouped(record.cells.iter().map(one)).into_iter();
+    groups.map(|(heading, rows)| Grid { heading, header: header.clone(), rows }).collect()
 }
 
 /// `1.31x (1.28-1.35)`.

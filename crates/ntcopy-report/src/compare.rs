@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ntcopy_record::Record;
 use ntcopy_record::compare::{Compared, Comparison, Difference, differences, groups, sentences};
-use ntcopy_record::params::cell_words;
+use ntcopy_record::lists::grouped;
+use ntcopy_record::params::{axes, axis_words, group_words};
 use ntcopy_record::stats::{Verdict, words};
+use ntcopy_record::{Cell, Record};
 use serde_json::{Value, json};
 
 use crate::table;
@@ -85,20 +86,30 @@ fn described(side: &Side<'_>) -> String {
     )
 }
 
-/// A table for each mode and metric of an experiment.
+/// Tables for each mode and metric of an experiment, of the cells that differ along an axis alone.
 pub(crate) fn grids(comparison: &Comparison) -> Vec<Grid> {
-    let grid = |group: Vec<&Compared>| {
-        let Compared { experiment, mode, baseline, metric, .. } = group[0];
-        Grid {
-            heading: format!("{experiment}: {mode} / {baseline}, by {}", words(metric)),
-            header: HEADER.map(str::to_owned).into(),
-            rows: group.into_iter().map(row).collect(),
-        }
-    };
-    groups(comparison).into_iter().map(grid).collect()
+    groups(comparison).iter().flat_map(|group| tables(group)).collect()
 }
 
-fn row(cell: &Compared) -> Vec<String> {
+fn tables(cells: &[&Compared]) -> Vec<Grid> {
+    let numbered = (0..).zip(cells);
+    let axes = axes(
+        &numbered.map(|(cell, one)| Cell { cell, params: one.params.clone() }).collect::<Vec<_>>(),
+    );
+    let rows = cells.iter().map(|one| (group_words(&one.params, &axes).0, row(one, &axes)));
+    let Compared { experiment, mode, baseline, metric, .. } = cells[0];
+    let table = |(common, rows): (String, Vec<Vec<String>>)| {
+        let common = if common.is_empty() { common } else { format!("; {common}") };
+        Grid {
+            heading: format!("{experiment}: {mode} / {baseline}, by {}{common}", words(metric)),
+            header: HEADER.map(str::to_owned).into(),
+            rows,
+        }
+    };
+    grouped(rows).into_iter().map(table).collect()
+}
+
+fn row(cell: &Compared, axes: &[&str]) -> Vec<String> {
     let verdict = match cell.verdict {
         Verdict::Win => "better in B",
         Verdict::Loss => "worse in B",
@@ -106,7 +117,7 @@ fn row(cell: &Compared) -> Vec<String> {
     };
     let sides = [&cell.a.versus, &cell.b.versus].map(|one| with_interval(one.ratio, one.ci));
     let ratio = with_interval(cell.ratio, cell.ci);
-    [&[cell_words(&cell.params)], &sides[..], &[ratio, verdict.to_owned()]].concat()
+    [&[axis_words(&cell.params, axes)], &sides[..], &[ratio, verdict.to_owned()]].concat()
 }
 
 pub fn object(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> Value {

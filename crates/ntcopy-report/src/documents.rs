@@ -20,11 +20,9 @@ use ntcopy_record::{FILE_NAME, ReadError, Record};
 
 use index::Index;
 
-/// Where the index lies, relative to the repository.
 pub const INDEX: &str = "bench/record/INDEX.toml";
 /// What tells a generated file from one that is written by hand.
 const GENERATED: &str = "Generated from bench/record/INDEX.toml by make docs; do not edit.";
-/// Where the pages go.
 const RESULTS: &str = "docs/results";
 /// Folders whose Markdown may have figures in it, besides the root's.
 const PLACES: [&str; 1] = ["docs"];
@@ -32,38 +30,23 @@ const PLACES: [&str; 1] = ["docs"];
 /// Why the documents could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file could not be read.
     #[error("{path}: {cause}", path = .path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        cause: std::io::Error,
-    },
-    /// The index is not what it should be.
+    Io { path: PathBuf, cause: std::io::Error },
     #[error("{INDEX}: {0}")]
     Index(String),
-    /// A record that the index names could not be read.
     #[error("{INDEX}: {0}")]
     Record(ReadError),
-    /// A document's marker is wrong.
     #[error("{path}:{line}: {what}", path = .path.display())]
     Marker {
         /// The document, relative to the repository.
         path: PathBuf,
         /// Its line, from 1.
         line: usize,
-        /// What is wrong.
         what: String,
     },
 }
 
 /// Every generated file of a repository with its text, paths relative to the repository.
-///
-/// # Errors
-///
-/// When the index, a record or a marker is wrong; the error names the file, and the line where
-/// there is one.
 pub fn all(root: &Path) -> Result<BTreeMap<PathBuf, String>, Error> {
     let index = Index::parse(&read(&root.join(INDEX))?)?;
     let records = records(root, &index)?;
@@ -87,10 +70,6 @@ pub fn all(root: &Path) -> Result<BTreeMap<PathBuf, String>, Error> {
 }
 
 /// What differs between the repository and what [`all`] makes of it: the files' names.
-///
-/// # Errors
-///
-/// The same as [`all`].
 pub fn stale(root: &Path) -> Result<Vec<PathBuf>, Error> {
     let files = all(root)?;
     let mut stale: Vec<PathBuf> = files
@@ -103,10 +82,6 @@ pub fn stale(root: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// Generated files of before that nothing generates any more.
-///
-/// # Errors
-///
-/// When the folder can't be read.
 pub fn left_over(root: &Path, files: &BTreeMap<PathBuf, String>) -> Result<Vec<PathBuf>, Error> {
     let names = inside(&root.join(RESULTS))?;
     let is_ours = |path: &PathBuf| {

@@ -1,5 +1,6 @@
 //! The object that `ntcopy bench --json` prints.
 
+use ntcopy_record::lists::unique;
 use ntcopy_record::stats::{self, CEILING, CellResult, IDLE};
 use ntcopy_record::{Cell, Record, RunError};
 use serde_json::{Value, json};
@@ -36,8 +37,8 @@ pub fn object(record: &Record) -> Value {
     let mut list: Vec<Value> = Vec::new();
     for cell in &record.cells {
         for mode in modes(record) {
-            let ours = |result: &&CellResult| result.cell == cell.cell && result.mode == mode;
-            list.extend(results.iter().filter(ours).map(figures));
+            let ours = |result: &&CellResult<'_>| result.cell == cell && result.mode == mode;
+            list.extend(results.iter().filter(ours).map(|result| figures(record, result)));
             let failed = |error: &&RunError| error.cell == cell.cell && error.mode == mode;
             list.extend(record.errors.iter().filter(failed).map(|e| failure(record, cell, e)));
             list.extend(unavailable(record, cell, mode).map(|why| {
@@ -68,13 +69,7 @@ fn modes(record: &Record) -> Vec<&str> {
         .into_iter()
         .chain(record.errors.iter().map(|error| error.mode.as_str()))
         .chain(record.unavailable.iter().map(|line| line.mode.as_str()));
-    let mut modes = vec![record.header.baseline.as_str()];
-    for mode in met {
-        if !modes.contains(&mode) {
-            modes.push(mode);
-        }
-    }
-    modes
+    unique(std::iter::once(record.header.baseline.as_str()).chain(met))
 }
 
 /// Why a mode is not to be had in a cell.
@@ -84,18 +79,15 @@ fn unavailable<'a>(record: &'a Record, cell: &Cell, mode: &str) -> Option<&'a st
     line.map(|line| line.why.as_str())
 }
 
-fn figures(result: &CellResult) -> Value {
-    json!({
-        "params": result.params,
-        "mode": result.mode,
-        "baseline": result.baseline,
-        "metric": result.metric,
-        "median": result.median.round() as u64,
-        "baseline_median": result.baseline_median.round() as u64,
-        "ratio": result.ratio,
-        "ci": [result.ci.0, result.ci.1],
-        "verdict": if result.mode == IDLE { CEILING } else { result.verdict.as_str() },
-    })
+fn figures(record: &Record, CellResult { cell, mode, metric, versus }: &CellResult<'_>) -> Value {
+    let mut object = entry(record, Some(cell), mode);
+    object["metric"] = (*metric).into();
+    object["median"] = (versus.median.round() as u64).into();
+    object["baseline_median"] = (versus.other_median.round() as u64).into();
+    object["ratio"] = versus.ratio.into();
+    object["ci"] = json!([versus.ci.0, versus.ci.1]);
+    object["verdict"] = if *mode == IDLE { CEILING } else { versus.verdict().as_str() }.into();
+    object
 }
 
 fn entry(record: &Record, cell: Option<&Cell>, mode: &str) -> Value {

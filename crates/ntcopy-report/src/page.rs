@@ -17,6 +17,7 @@ mod verdict;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ntcopy_record::Record;
+use ntcopy_record::lists::unique;
 
 use crate::summary::{self, Summary};
 use crate::{experiment, svg, table, text};
@@ -128,12 +129,7 @@ fn title(records: &[Record], summaries: &[Summary]) -> String {
 }
 
 fn contents(records: &[Record]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for record in records {
-        if !names.contains(&record.header.experiment.as_str()) {
-            names.push(record.header.experiment.as_str());
-        }
-    }
+    let names = unique(records.iter().map(|record| record.header.experiment.as_str()));
     let plural = if names.len() == 1 { "" } else { "s" };
     let mut cpus: Vec<&str> = records.iter().map(|r| r.machine.cpu_model.as_str()).collect();
     cpus.sort_unstable();

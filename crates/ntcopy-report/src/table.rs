@@ -5,6 +5,7 @@ mod bars;
 pub use bars::bars;
 
 use comfy_table::{CellAlignment, Table, presets};
+use ntcopy_record::lists::grouped;
 use ntcopy_record::{Record, foreign};
 
 use crate::text::{ascii, cell, cells, wrapped};
@@ -105,23 +106,10 @@ pub(crate) fn troubles(record: &Record) -> Vec<String> {
 
 /// Cells in which nothing is to be had, once for each reason.
 fn missing_cells(record: &Record) -> Vec<String> {
-    let mut reasons: Vec<&str> = Vec::new();
-    for line in record.unavailable.iter().filter(|line| line.cell.is_some()) {
-        if !reasons.contains(&line.why.as_str()) {
-            reasons.push(&line.why);
-        }
-    }
-    let cells = |why: &str| {
-        let mut cells: Vec<u32> = record
-            .unavailable
-            .iter()
-            .filter(|line| line.why == why)
-            .filter_map(|line| line.cell)
-            .collect();
+    let of_cells = record.unavailable.iter().filter_map(|line| Some((&line.why, line.cell?)));
+    let said = |(why, mut cells): (&String, Vec<u32>)| {
         cells.dedup();
-        cells.len()
+        format!("Not measured, {} of {} cells: {why}", cells.len(), record.cells.len())
     };
-    let said =
-        |why: &&str| format!("Not measured, {} of {} cells: {why}", cells(why), record.cells.len());
-    reasons.iter().map(said).collect()
+    grouped(of_cells).into_iter().map(said).collect()
 }

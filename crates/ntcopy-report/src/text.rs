@@ -1,8 +1,8 @@
 //! Quantities as text, and lines of text.
 
 use ntcopy_record::foreign;
-pub use ntcopy_record::units::with_interval;
 use ntcopy_record::units::{Bytes, digits};
+pub use ntcopy_record::units::{about_size, with_interval};
 use time::OffsetDateTime;
 
 /// Columns before the words of a line.
@@ -15,18 +15,6 @@ pub(crate) const WIDTH: u16 = 100;
 #[must_use]
 pub fn size(bytes: u64) -> String {
     Bytes(bytes).to_string()
-}
-
-/// `31.3 GiB`: rounded, for amounts that were not chosen.
-#[must_use]
-pub fn about_size(bytes: u64) -> String {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    match units.into_iter().find(|(shift, _)| bytes >= 1 << shift) {
-        Some((shift, unit)) if !bytes.is_multiple_of(1 << shift) => {
-            format!("{:.1} {unit}", bytes as f64 / (1u64 << shift) as f64)
-        }
-        _ => size(bytes),
-    }
 }
 
 /// Megabits per second, the published unit, from bytes per second: `77,500`.

@@ -34,10 +34,9 @@ pub(crate) fn grids(record: &Record) -> Vec<Grid> {
             if mode == PLAIN { metric.to_owned() } else { String::new() },
             mode.to_owned(),
             if figures.is_empty() { "-".to_owned() } else { figure(median(&figures)) },
-            outcome
-                .map_or_else(String::new, |outcome| text::with_interval(outcome.ratio, outcome.ci)),
+            outcome.map_or_else(String::new, |o| text::with_interval(o.versus.ratio, o.versus.ci)),
             match outcome {
-                Some(outcome) => outcome.verdict.as_str(),
+                Some(outcome) => outcome.versus.verdict().as_str(),
                 None if mode == PLAIN => "baseline",
                 None => "too few pairs",
             }
@@ -72,17 +71,18 @@ pub(crate) fn json(record: &Record) -> Value {
 }
 
 fn result(outcome: &Outcome) -> Value {
+    let Outcome { versus, .. } = outcome;
     json!({
         "params": outcome.params,
         "mode": HINTED,
         "baseline": PLAIN,
         "metric": outcome.metric,
-        "median": outcome.hinted,
-        "baseline_median": outcome.plain,
-        "ratio": outcome.ratio,
-        "ci": [outcome.ci.0, outcome.ci.1],
-        "verdict": outcome.verdict.as_str(),
-        "pairs": outcome.pairs,
+        "median": versus.median,
+        "baseline_median": versus.other_median,
+        "ratio": versus.ratio,
+        "ci": [versus.ci.0, versus.ci.1],
+        "verdict": versus.verdict().as_str(),
+        "pairs": versus.ratios.len(),
     })
 }
 

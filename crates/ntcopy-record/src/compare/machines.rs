@@ -1,7 +1,7 @@
-//! In what two machines, kernels and programs differ.
+//! What there is to tell of a machine, its kernel and the program, and in what two of them differ.
 
 use crate::record::{Machine, Record, Topology};
-use crate::units::Bytes;
+use crate::units::{Bytes, about_size};
 
 /// One difference, both sides in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,67 +11,77 @@ pub struct Difference {
     pub b: String,
 }
 
+/// A name, and what it is in words; none where the record does not tell.
+type Fact<T> = (&'static str, fn(&T) -> Option<String>);
+
+/// What makes two machines two: a record of the one says nothing about the other.
+///
+/// Not the kernel and not the C library, which one machine may have several of; and not the memory's
+/// size, which a guest is given a little more or less of at each start.
+const HARDWARE: [Fact<Machine>; 6] = [
+    ("CPU", |m| Some(format!("{} ({})", m.cpu_model, m.cpu_signature))),
+    ("CPUs", |m| Some(m.cpus.to_string())),
+    ("caches", |m| Some(caches(m))),
+    ("last-level cache that one CPU sees", |m| Some(Bytes(m.llc_bytes).to_string())),
+    ("CPUs that share it", |m| or_none(sharing(m).map(|cpus| cpus.to_string()))),
+    ("hypervisor", |m| or_none(m.hypervisor.as_deref())),
+];
+
+/// What else tells one set-up from another.
+const SETUP: [Fact<Record>; 11] = [
+    ("how its CPUs lie", |r| r.machine.topology.as_deref().map(Topology::counts)),
+    ("kernel", |r| Some(format!("{} ({})", r.machine.kernel_release, r.machine.kernel_kind))),
+    ("kernel's key", |r| or_none(r.machine.kernel_key.as_deref())),
+    ("kernel's CPUs", |r| Some(r.machine.kernel_cpus.to_string())),
+    ("kernel kept on CPU", |r| or_none(r.machine.kernel_pin.map(|cpu| cpu.to_string()))),
+    ("kernel's CPUs on the host's", |r| or_none(r.machine.own_cpus())),
+    ("kernel's memory in huge pages", |r| {
+        or_none(r.machine.kernel_huge_pages.then_some("as far as the host has them"))
+    }),
+    ("C library", |r| Some(r.machine.libc.clone())),
+    ("its memcpy non-temporal from", |r| {
+        or_none(r.machine.libc_nt_threshold_bytes.map(about_size))
+    }),
+    ("TCP's congestion control", |r| {
+        Some(r.tcp_congestion_controls().join(", ")).filter(|names| !names.is_empty())
+    }),
+    ("frequency governor", |r| or_none(r.machine.governor.as_deref())),
+];
+
+const PROGRAM: [Fact<Record>; 1] = [("ntcopy", |r| Some(r.header.ntcopy.clone()))];
+
+const NONE: &str = "none";
+
+/// What a record tells of the machine that it was made on and of its kernel, what matters most first.
+#[must_use]
+pub fn facts(record: &Record) -> Vec<(&'static str, String)> {
+    let hardware = HARDWARE.iter().map(|(what, of)| (*what, of(&record.machine)));
+    let memory = ("memory", Some(about_size(record.machine.memory_bytes)));
+    let setup = SETUP.iter().map(|(what, of)| (*what, of(record)));
+    let all = hardware.chain([memory]).chain(setup);
+    all.filter_map(|(what, told)| Some((what, told.filter(|told| told != NONE)?))).collect()
+}
+
 /// In what two records' machines differ, what matters most first: the CPU, its caches and the share
 /// of them, the kernel, the C library, the program.
 #[must_use]
 pub fn differences(a: &Record, b: &Record) -> Vec<Difference> {
-    let mut found = hardware(&a.machine, &b.machine);
-    let mut add = |what: &'static str, of: &dyn Fn(&Record) -> String| {
-        let (a, b) = (of(a), of(b));
-        if a != b {
-            found.push(Difference { what, a, b });
-        }
-    };
-    if let (Some(_), Some(_)) = (&a.machine.topology, &b.machine.topology) {
-        // What an older record does not tell is no difference.
-        add("how its CPUs lie", &|r| or_none(r.machine.topology.as_deref().map(Topology::counts)));
-    }
-    add("kernel", &|r| format!("{} ({})", r.machine.kernel_release, r.machine.kernel_kind));
-    add("kernel's key", &|r| or_none(r.machine.kernel_key.as_deref()));
-    add("kernel's CPUs", &|r| r.machine.kernel_cpus.to_string());
-    add("kernel kept on CPU", &|r| or_none(r.machine.kernel_pin.map(|cpu| cpu.to_string())));
-    add("kernel's CPUs on the host's", &|r| or_none(r.machine.own_cpus()));
-    let huge = |r: &Record| if r.machine.kernel_huge_pages { "yes" } else { "no" }.to_owned();
-    add("kernel's memory in huge pages", &huge);
-    add("C library", &|r| r.machine.libc.clone());
-    add("its memcpy non-temporal from", &|r| {
-        or_none(r.machine.libc_nt_threshold_bytes.map(|bytes| Bytes(bytes).to_string()))
-    });
-    let congestion = |r: &Record| r.tcp_congestion_controls().join(", ");
-    if !congestion(a).is_empty() && !congestion(b).is_empty() {
-        add("TCP's congestion control", &congestion);
-    }
-    add("frequency governor", &|r| or_none(r.machine.governor.as_deref()));
-    add("ntcopy", &|r| r.header.ntcopy.clone());
+    let mut found = differing(&HARDWARE, &a.machine, &b.machine);
+    found.extend(differing(&SETUP, a, b));
+    found.extend(differing(&PROGRAM, a, b));
     found
 }
 
-/// What makes two machines two: a record of the one says nothing about the other.
-///
-/// The CPU, its caches, how many CPUs are online and the hypervisor. Not the kernel and not the C
-/// library, which one machine may have several of; and not the memory's size, which a guest is
-/// given a little more or less of at each start.
-fn hardware(a: &Machine, b: &Machine) -> Vec<Difference> {
-    let mut found = Vec::new();
-    let mut add = |what: &'static str, of: &dyn Fn(&Machine) -> String| {
-        let (a, b) = (of(a), of(b));
-        if a != b {
-            found.push(Difference { what, a, b });
-        }
-    };
-    add("CPU", &|m| format!("{} ({})", m.cpu_model, m.cpu_signature));
-    add("CPUs", &|m| m.cpus.to_string());
-    add("caches", &caches);
-    add("last-level cache that one CPU sees", &|m| Bytes(m.llc_bytes).to_string());
-    add("CPUs that share it", &|m| or_none(sharing(m).map(|cpus| cpus.to_string())));
-    add("hypervisor", &|m| or_none(m.hypervisor.as_deref()));
-    found
+/// What one of them does not tell is no difference.
+fn differing<T>(facts: &[Fact<T>], a: &T, b: &T) -> Vec<Difference> {
+    let one = |(what, of): &Fact<T>| Some(Difference { what, a: of(a)?, b: of(b)? });
+    facts.iter().filter_map(one).filter(|one| one.a != one.b).collect()
 }
 
 /// Whether both are the same machine, or of the same kind in all that matters; else in what they
 /// differ, in words.
 pub fn is_same_machine(theirs: &Machine, here: &Machine) -> Result<(), String> {
-    let found = hardware(theirs, here);
+    let found = differing(&HARDWARE, theirs, here);
     if found.is_empty() {
         return Ok(());
     }
@@ -82,8 +92,8 @@ pub fn is_same_machine(theirs: &Machine, here: &Machine) -> Result<(), String> {
     Err(words.join("; "))
 }
 
-fn or_none(value: Option<impl Into<String>>) -> String {
-    value.map_or_else(|| "none".to_owned(), Into::into)
+fn or_none(value: Option<impl Into<String>>) -> Option<String> {
+    Some(value.map_or_else(|| NONE.to_owned(), Into::into))
 }
 
 fn caches(machine: &Machine) -> String {

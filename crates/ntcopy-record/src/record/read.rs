@@ -11,11 +11,9 @@ use super::{
     Sample, Unavailable, word,
 };
 
-/// A record, read from its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     pub header: Header,
-    /// Where it ran.
     pub machine: Machine,
     pub cells: Vec<Cell>,
     pub samples: Vec<Sample>,
@@ -61,12 +59,6 @@ impl Record {
     ///
     /// A last line without its newline is what a crash leaves behind: it is
     /// left out, and [`Record::complete`] is false.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, when its format is newer than this
-    /// program, or when a line is not what `docs/reference/record.md` says; the error
-    /// names file and line.
     pub fn read(path: impl AsRef<Path>) -> Result<Record, ReadError> {
         let path = path.as_ref();
         let file = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };

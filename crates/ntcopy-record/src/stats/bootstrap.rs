@@ -13,10 +13,6 @@ pub const RESAMPLES: usize = 10_000;
 const SEED: u64 = 0x6e74_636f_7079;
 
 /// The middle of the values: of an even number, the mean of the two in the middle.
-///
-/// # Panics
-///
-/// When there are no values.
 #[must_use]
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
@@ -26,20 +22,12 @@ pub fn median(values: &[f64]) -> f64 {
 /// The 95 % percentile bootstrap interval of the median of `values`.
 ///
 /// Deterministic: the same values in the same order give the same interval.
-///
-/// # Panics
-///
-/// When there are no values.
 #[must_use]
 pub fn interval(values: &[f64]) -> (f64, f64) {
     interval_missing(values, MISSES_PERMILLE)
 }
 
 /// The same interval for a median that may lie outside in this part of 1000.
-///
-/// # Panics
-///
-/// When there are no values.
 #[must_use]
 pub fn interval_missing(values: &[f64], permille: u32) -> (f64, f64) {
     let mut ranked = Ranked::new(values);
@@ -141,10 +129,6 @@ impl Ranked {
 
 /// The percentile bootstrap interval of the geometric mean of the medians of several lists, which
 /// may miss it in this part of 1000; each list is drawn anew by itself.
-///
-/// # Panics
-///
-/// When there are no lists, or one has no values.
 #[must_use]
 pub fn interval_of_geomean(lists: &[&[f64]], permille: u32) -> (f64, f64) {
     assert!(!lists.is_empty(), "the mean of nothing");
@@ -159,10 +143,6 @@ pub fn interval_of_geomean(lists: &[&[f64]], permille: u32) -> (f64, f64) {
 /// The percentile bootstrap interval of the geometric mean of quotients of medians, which may miss
 /// it in this part of 1000. Each quotient is of two lists that were measured apart: both are drawn
 /// anew, each by itself.
-///
-/// # Panics
-///
-/// When there are no quotients, or a list has no values.
 #[must_use]
 pub fn interval_of_quotients(quotients: &[(&[f64], &[f64])], permille: u32) -> (f64, f64) {
     assert!(!quotients.is_empty(), "the mean of nothing");
@@ -190,21 +170,6 @@ fn interval_of_drawings(
     (drawn[outside], drawn[drawings - 1 - outside])
 }
 
-/// The value below which a part of the values lies, `part` from 0 to 1 (the
-/// nearest rank: always one of the values).
-///
-/// # Panics
-///
-/// When there are no values.
-#[must_use]
-pub fn quantile(values: &[f64], part: f64) -> f64 {
-    assert!(!values.is_empty(), "a quantile of nothing");
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let rank = (part * sorted.len() as f64).ceil() as usize;
-    sorted[rank.clamp(1, sorted.len()) - 1]
-}
-
 fn median_in_place(values: &mut [f64]) -> f64 {
     assert!(!values.is_empty(), "the median of nothing");
     let middle = values.len() / 2;
@@ -226,15 +191,6 @@ mod tests {
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
         assert_eq!(median(&[7.0]), 7.0);
-    }
-
-    #[test]
-    fn quantiles_are_nearest_ranks() {
-        let values: Vec<f64> = (1..=200).map(f64::from).collect();
-        assert_eq!(quantile(&values, 0.99), 198.0);
-        assert_eq!(quantile(&values, 1.0), 200.0);
-        assert_eq!(quantile(&values, 0.0), 1.0);
-        assert_eq!(quantile(&[3.0], 0.5), 3.0);
     }
 
     #[test]

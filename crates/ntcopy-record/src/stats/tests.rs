@@ -11,11 +11,10 @@ fn ratio_is_taken_inside_pairs_not_over_medians() {
         let speed = if pair < 5 { 100 } else { 200 };
         sketch.pair(0, pair, &[speed * 10, speed * 11]);
     }
-    let results = results(&sketch.record());
-    let whole = results.iter().find(|result| result.metric == THROUGHPUT).unwrap();
+    let whole = versus(&sketch.record(), 0, "nt", "copy", THROUGHPUT).unwrap();
     assert!((whole.ratio - 1.1).abs() < 1e-9);
     assert!((whole.ci.0 - 1.1).abs() < 1e-9 && (whole.ci.1 - 1.1).abs() < 1e-9);
-    assert_eq!((whole.verdict, whole.pairs), (Verdict::Win, 10));
+    assert_eq!((whole.verdict(), whole.ratios.len()), (Verdict::Win, 10));
 }
 
 #[test]
@@ -24,8 +23,8 @@ fn medians_are_bytes_per_second() {
     for pair in 0..5 {
         sketch.pair(0, pair, &[1000, 2000]);
     }
-    let result = &results(&sketch.record())[0];
-    assert!((result.baseline_median - 1000.0).abs() < 0.01, "{result:?}");
+    let result = versus(&sketch.record(), 0, "nt", "copy", THROUGHPUT).unwrap();
+    assert!((result.other_median - 1000.0).abs() < 0.01, "{result:?}");
     assert!((result.median - 2000.0).abs() < 0.01, "{result:?}");
 }
 
@@ -48,7 +47,7 @@ fn a_pair_that_lacks_a_side_does_not_count() {
     }
     let mut record = sketch.record();
     record.samples.retain(|sample| sample.pair != 3 || sample.mode == "nt");
-    assert_eq!(results(&record)[0].pairs, 5);
+    assert_eq!(results(&record)[0].versus.ratios.len(), 5);
 }
 
 #[test]
@@ -113,7 +112,7 @@ proptest! {
             for (pair, (copy, nt)) in (0..).zip(&rates) {
                 sketch.pair(0, pair, &[copy * factor, nt * factor]);
             }
-            results(&sketch.record())[0].clone()
+            results(&sketch.record())[0].versus.clone()
         };
         let (slow, fast) = (of(1), of(factor));
         prop_assert!((slow.ratio - fast.ratio).abs() < 1e-3);

@@ -34,21 +34,9 @@ const MOST: f64 = 0.5;
 pub struct Outcome {
     /// `time`, `requests per second`, or the expression that found the number.
     pub metric: String,
-    /// Whether larger figures are better.
-    pub more_is_better: bool,
-    /// Median of the plain turns: seconds, or the number that was printed.
-    pub plain: f64,
-    /// Median of the hinted turns.
-    pub hinted: f64,
-    pub ratios: Vec<f64>,
-    /// Median of the pairs' ratios; above 1 the hinted turn was the better one.
-    pub ratio: f64,
-    /// Its interval.
-    pub ci: (f64, f64),
-    /// In how many of 1000 the interval may miss the truth.
-    pub misses_permille: u32,
-    pub verdict: Verdict,
-    pub pairs: usize,
+    /// Hinted against plain turns; above 1 the hinted one was the better. Medians are seconds, or the
+    /// numbers that were printed.
+    pub versus: Versus,
     /// Bytes of the hinted turns by what the kernel did with them, all turns together.
     pub counted: BTreeMap<String, u64>,
     /// Bytes that were counted in the plain turns, where the program hints by itself.
@@ -80,22 +68,20 @@ pub fn outcome(record: &Record) -> Option<Outcome> {
     };
     let ratios: Vec<f64> = both.iter().map(better).collect();
     let misses_permille = record.misses_permille(0);
-    let ci = interval_missing(&ratios, misses_permille);
     let mut counted: BTreeMap<String, u64> = BTreeMap::new();
     for (name, bytes) in hinted.values().flat_map(|sample| &sample.counters) {
         *counted.entry(name.clone()).or_default() += bytes;
     }
     Some(Outcome {
         metric,
-        more_is_better,
-        plain: median(&both.iter().map(|(_, plain)| *plain).collect::<Vec<f64>>()),
-        hinted: median(&both.iter().map(|(hinted, _)| *hinted).collect::<Vec<f64>>()),
-        ratio: median(&ratios),
-        ratios,
-        ci,
-        misses_permille,
-        verdict: Verdict::from_interval(ci),
-        pairs: both.len(),
+        versus: Versus {
+            ratio: median(&ratios),
+            ci: interval_missing(&ratios, misses_permille),
+            misses_permille,
+            median: median(&both.iter().map(|(hinted, _)| *hinted).collect::<Vec<f64>>()),
+            other_median: median(&both.iter().map(|(_, plain)| *plain).collect::<Vec<f64>>()),
+            ratios,
+        },
         counted,
         counted_plain: plain.values().flat_map(|sample| sample.counters.values()).sum(),
         params,
@@ -115,15 +101,8 @@ pub fn figure(sample: &Sample) -> Option<f64> {
 /// Hinted against plain turns; none of another experiment's record, or with fewer than five pairs.
 #[must_use]
 pub fn versus(record: &Record) -> Option<Versus> {
-    let outcome = outcome(record).filter(|_| record.header.experiment == ExperimentKind::Try)?;
-    Some(Versus {
-        ratios: outcome.ratios,
-        ratio: outcome.ratio,
-        ci: outcome.ci,
-        misses_permille: outcome.misses_permille,
-        median: outcome.hinted,
-        other_median: outcome.plain,
-    })
+    let outcome = outcome(record).filter(|_| record.header.experiment == ExperimentKind::Try);
+    outcome.map(|outcome| outcome.versus)
 }
 
 impl Outcome {
@@ -149,13 +128,11 @@ impl Outcome {
 
     #[must_use]
     pub fn sentence(&self) -> String {
-        let figures = format!(
-            "{:.3}x, interval {:.3}-{:.3}, {} pairs",
-            self.ratio, self.ci.0, self.ci.1, self.pairs
-        );
+        let Versus { ratio, ci: (low, high), ratios, .. } = &self.versus;
+        let figures = format!("{ratio:.3}x, interval {low:.3}-{high:.3}, {} pairs", ratios.len());
         let better = if self.metric == "time" { "faster" } else { "better" };
         let worse = if self.metric == "time" { "slower" } else { "worse" };
-        match self.verdict {
+        match self.versus.verdict() {
             Verdict::Win => format!("Win: hinted, the program is {better} ({figures})."),
             Verdict::Loss => format!("Loss: hinted, the program is {worse} ({figures})."),
             Verdict::Equal => {
@@ -173,7 +150,7 @@ impl Outcome {
         let Some(part) = self.nontemporal_part() else {
             return "The kernel counted no hinted byte.".to_owned();
         };
-        let each = self.hinted_bytes() / self.pairs.max(1) as u64;
+        let each = self.hinted_bytes() / self.versus.ratios.len().max(1) as u64;
         let nontemporal = format!(
             "The kernel counted {} hinted bytes a turn, and copied {:.1} % of them \
              non-temporally",
@@ -203,7 +180,7 @@ impl Outcome {
                     so these figures compare little."
                 .to_owned();
         }
-        match self.verdict {
+        match self.versus.verdict() {
             _ if nothing_hinted => "Leave it as it is: no send of it was large enough, or none \
                                     goes through the C library's calls to a socket of the kinds \
                                     that were named. What difference there is comes of loading the \
@@ -273,7 +250,9 @@ pub(crate) mod tests {
             ("more", true, 0.5, Verdict::Loss),
         ] {
             let outcome = outcome(&detailed(&figures, better, printed, 10)).unwrap();
-            assert_eq!((outcome.ratio, outcome.verdict, outcome.pairs), (ratio, verdict, 6));
+            let Versus { ratio: found, ratios, .. } = &outcome.versus;
+            let found = (*found, outcome.versus.verdict(), ratios.len());
+            assert_eq!(found, (ratio, verdict, 6));
         }
         assert_eq!(outcome(&detailed(&figures[..4], "less", false, 10)), None, "four pairs");
     }
@@ -282,12 +261,12 @@ pub(crate) mod tests {
     fn turns_that_differ_by_chance_are_unresolved_until_the_interval_is_narrow() {
         let figures = [(100, 108), (108, 100), (100, 92), (94, 100), (101, 102), (102, 101)];
         let wide = outcome(&detailed(&figures, "less", false, 10)).unwrap();
-        assert_eq!(wide.verdict, Verdict::Unresolved);
+        assert_eq!(wide.versus.verdict(), Verdict::Unresolved);
         assert!(wide.sentence().starts_with("Unresolved: "), "{}", wide.sentence());
         assert!(wide.advice().contains("--budget"), "{}", wide.advice());
         let figures = [(100, 101), (102, 100), (100, 99), (99, 100), (101, 102), (102, 101)];
         let outcome = outcome(&detailed(&figures, "less", false, 10)).unwrap();
-        assert_eq!(outcome.verdict, Verdict::Equal);
+        assert_eq!(outcome.versus.verdict(), Verdict::Equal);
         assert!(outcome.sentence().starts_with("Equal: "), "{}", outcome.sentence());
         assert_eq!(outcome.nontemporal_part(), Some(0.25));
         assert!(outcome.advice().contains("copied that normally"), "{}", outcome.advice());
@@ -301,7 +280,7 @@ pub(crate) mod tests {
     #[test]
     fn a_program_that_was_not_hinted_says_so_whatever_the_interval() {
         let outcome = outcome(&detailed(&[(100, 200); 6], "less", false, 0)).unwrap();
-        assert_eq!(outcome.verdict, Verdict::Loss);
+        assert_eq!(outcome.versus.verdict(), Verdict::Loss);
         assert!(outcome.counted_sentence().contains("no hinted byte"));
         assert!(outcome.advice().contains("loading the library"), "{}", outcome.advice());
         assert_eq!(outcome.program(), ["cat", "a b"]);

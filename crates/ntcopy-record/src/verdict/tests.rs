@@ -120,7 +120,7 @@ proptest! {
         let verdicts: Vec<_> = stats::results(&record)
             .into_iter()
             .filter(|result| result.metric == THROUGHPUT)
-            .map(|result| result.verdict)
+            .map(|result| result.versus.verdict())
             .collect();
         let sentence = &sentences(&record)[0];
         for (verdict, word) in [

@@ -1,17 +1,18 @@
 //! What was not found out, and what would find it out.
 
 use crate::record::{LookEnd, Record};
-use crate::stats::{self, CellResult, Verdict};
+use crate::stats::{self, Verdict, Versus};
 use crate::units::count;
 
 /// One sentence of all results whose interval is too wide to say anything; none where there are none.
 pub(super) fn sentence(record: &Record) -> Option<String> {
     let mut all = stats::results(record);
     all.retain(|result| result.mode != stats::IDLE);
-    let unresolved: Vec<&CellResult> =
-        all.iter().filter(|result| result.verdict == Verdict::Unresolved).collect();
-    let most_pairs = unresolved.iter().map(|result| result.pairs).max()?;
-    let half_width = |result: &&CellResult| (result.ci.1 - result.ci.0) / 2.0;
+    let unresolved = all.iter().map(|result| &result.versus);
+    let unresolved: Vec<&Versus> =
+        unresolved.filter(|versus| versus.verdict() == Verdict::Unresolved).collect();
+    let most_pairs = unresolved.iter().map(|versus| versus.ratios.len()).max()?;
+    let half_width = |versus: &&Versus| (versus.ci.1 - versus.ci.0) / 2.0;
     let widest = unresolved.iter().map(half_width).fold(0.0, f64::max);
     let spent = record.looks.iter().filter(|look| look.end == LookEnd::Budget).count();
     let why = match spent {

@@ -2,7 +2,7 @@
 
 use crate::params::cell_words;
 use crate::record::{Cell, number};
-use crate::stats::{CEILING, IDLE, Tally, Verdict, Versus, words};
+use crate::stats::{self, CEILING, IDLE, Tally, Verdict, Versus, words};
 use crate::units::{Bytes, count, digits};
 
 /// One sentence of a mode relative to another over cells, by one metric; none without cells.
@@ -50,8 +50,7 @@ fn wins_from(cells: &[(&Cell, Versus)]) -> Option<u64> {
         Some((number(&cell.params, "in_flight_bytes")?, versus.verdict() == Verdict::Win))
     };
     let sized: Vec<(u64, bool)> = cells.iter().map(sized).collect::<Option<_>>()?;
-    let last_other = sized.iter().filter(|(_, wins)| !wins).map(|(bytes, _)| *bytes).max()?;
-    sized.iter().map(|(bytes, _)| *bytes).filter(|bytes| *bytes > last_other).min()
+    stats::wins_from(&sized).filter(|(_, is_other_below)| *is_other_below).map(|(bytes, _)| bytes)
 }
 
 /// `1.31x, interval 1.28-1.35`.

@@ -237,21 +237,9 @@ fn comment(advice: &Advice) -> String {
 }
 
 fn hashed(words: &str) -> String {
-    let mut out = String::from("#");
-    let mut column = 1;
-    for word in words.split_whitespace() {
-        // Nothing of a record's text may end the comment; words have no newline.
-        let word: String = word.chars().filter(|c| !c.is_control()).collect();
-        if column > 1 && column + 1 + word.len() > 96 {
-            out.push_str("\n#");
-            column = 1;
-        }
-        out.push(' ');
-        out.push_str(&word);
-        column += 1 + word.len();
-    }
-    out.push('\n');
-    out
+    // Nothing of a record's text may end the comment; words have no newline.
+    let words: String = words.chars().filter(|c| c.is_whitespace() || !c.is_control()).collect();
+    text::hanging("", &words, 94).lines().map(|line| format!("# {line}\n")).collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use crate::summary;
 /// What stands where a machine has no record.
 const NONE: &str = "not measured";
 
-/// The table.
 pub(super) fn table(index: &Index, records: &BTreeMap<String, Record>) -> Result<String, Error> {
     let machines = index.answers.machines.iter().map(|signature| {
         let known = index.machine.iter().find(|machine| machine.signature == *signature);

@@ -19,7 +19,6 @@ const GAP: f64 = 24.0;
 const CHART: Place = (440.0, 300.0);
 const BARS: f64 = 300.0;
 
-/// A drawing and its size.
 pub(super) struct Panel {
     svg: Svg,
     size: Place,
@@ -37,7 +36,6 @@ pub(super) fn picture(panels: &[Panel], title: &str) -> String {
     all.alone((x - GAP, high), title, GENERATED)
 }
 
-/// The panel.
 pub(super) fn panel(record: &Record, spec: &ChartSpec) -> Result<Panel, Error> {
     let cells = index::cells(record, &spec.cells)?;
     let drawn = match &spec.along {

@@ -120,7 +120,6 @@ pub(super) struct Page {
     /// The file's name without `.md`.
     pub name: String,
     pub title: String,
-    /// What is asked.
     pub question: String,
     /// How to read it, and what it can't tell.
     pub read: String,
@@ -130,7 +129,6 @@ pub(super) struct Page {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Part {
-    /// The record's short name.
     pub record: String,
     pub title: String,
     /// What has changed since, if it was taken with an earlier version of what it measures.

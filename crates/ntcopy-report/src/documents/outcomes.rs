@@ -1,11 +1,11 @@
 //! What each mode came to relative to the baseline, over all cells of a record.
 
 use ntcopy_record::Record;
+use ntcopy_record::lists::grouped;
 use ntcopy_record::stats::{self, CellResult, Tally};
 
 use crate::text;
 
-/// The head of the table.
 pub(super) const HEAD: &str = "| | of | wins-equal-losses | unresolved | median | lowest to highest |\n\
                                |---|---|---|---|---|---|\n";
 
@@ -13,32 +13,26 @@ pub(super) const HEAD: &str = "| | of | wins-equal-losses | unresolved | median 
 /// `modes` are those that are shown; all, if it is empty.
 pub(super) fn rows(record: &Record, title: &str, modes: &[String]) -> Option<String> {
     let results = stats::results(record);
-    let mut keys: Vec<(&str, &str)> = Vec::new();
-    for result in &results {
-        let key = (result.metric, result.mode.as_str());
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
+    let mut groups = grouped(results.iter().map(|one| ((one.metric, one.mode), one)));
+    let baseline = &record.header.baseline;
+    let all = groups.len();
+    if all == 0 {
+        return None;
     }
-    let baseline = &results.first()?.baseline;
-    let all = keys.len();
-    keys.retain(|(_, mode)| modes.is_empty() || modes.iter().any(|shown| shown == mode));
-    let shown = match keys.len() {
+    groups.retain(|((_, mode), _)| modes.is_empty() || modes.iter().any(|shown| shown == mode));
+    let shown = match groups.len() {
         some if some < all => format!("; {some} of {all} rows"),
         _ => String::new(),
     };
     let mut out = format!("| **{title}**, relative to `{baseline}`{shown} | | | | | |\n");
-    for (metric, mode) in keys {
-        let of = |result: &&CellResult| result.metric == metric && result.mode == mode;
-        out.push_str(&row(&results.iter().filter(of).collect::<Vec<_>>()));
-    }
+    groups.iter().for_each(|(_, results)| out.push_str(&row(results)));
     Some(out)
 }
 
-fn row(results: &[&CellResult]) -> String {
-    let tally: Tally = results.iter().map(|result| result.verdict).collect();
+fn row(results: &[&CellResult<'_>]) -> String {
+    let tally: Tally = results.iter().map(|result| result.versus.verdict()).collect();
     let Tally { wins, losses, equal, unresolved } = tally;
-    let ratios: Vec<f64> = results.iter().map(|result| result.ratio).collect();
+    let ratios: Vec<f64> = results.iter().map(|result| result.versus.ratio).collect();
     let unresolved = match unresolved {
         0 => String::new(),
         some => some.to_string(),

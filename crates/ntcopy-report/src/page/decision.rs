@@ -1,7 +1,7 @@
 //! What a page says first: what to set, with one chart and the hot sets.
 
 use maud::{Markup, html};
-use ntcopy_record::stats::THROUGHPUT;
+use ntcopy_record::stats::{THROUGHPUT, wins_from};
 use ntcopy_record::{Cell, ExperimentKind, Record, word};
 
 use super::{bars, figure};
@@ -79,9 +79,9 @@ fn hinted(mut chart: Chart) -> Option<Chart> {
 
 /// Where a line begins to win at every point; none where it already does at the first.
 fn crossing(line: &Line) -> Option<Mark> {
-    let wins = |point: &&Point| point.ci.is_some_and(|(low, _)| low > 1.0);
-    let last_other = line.points.iter().filter(|point| !wins(point)).map(|point| point.at).max()?;
-    let bytes = line.points.iter().map(|point| point.at).filter(|at| *at > last_other).min()?;
+    let sized = |point: &Point| (point.at, point.ci.is_some_and(|(low, _)| low > 1.0));
+    let from = wins_from(&line.points.iter().map(sized).collect::<Vec<_>>());
+    let (bytes, _) = from.filter(|(_, is_other_below)| *is_other_below)?;
     let name = if line.name == "nt" { "obeyed" } else { "the rule" };
     let label = format!("{name} wins from {} on", text::size(bytes));
     Some(Mark { bytes, label, kind: MarkKind::Crossing })

@@ -1,8 +1,9 @@
 //! What others published, beside what the records on the page say.
 
 use maud::{Markup, html};
+use ntcopy_record::lists::unique;
 use ntcopy_record::stats::{Measured, THROUGHPUT};
-use ntcopy_record::{ExperimentKind, Record, word};
+use ntcopy_record::{Record, word};
 
 use super::scroll;
 use crate::published::{self, Published};
@@ -10,13 +11,8 @@ use crate::text;
 
 /// The table, for the experiments of these records that have published figures.
 pub(super) fn section(records: &[Record]) -> Markup {
-    let mut experiments: Vec<&ExperimentKind> = Vec::new();
-    for record in records {
-        if !experiments.contains(&&record.header.experiment) {
-            experiments.push(&record.header.experiment);
-        }
-    }
-    let rows: Vec<Published> = experiments.iter().flat_map(|name| published::sends(name)).collect();
+    let experiments = unique(records.iter().map(|record| &record.header.experiment));
+    let rows: Vec<Published> = experiments.into_iter().flat_map(published::sends).collect();
     if rows.is_empty() {
         return html! {};
     }

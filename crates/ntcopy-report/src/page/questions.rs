@@ -1,6 +1,7 @@
 //! The records of a page by the question that each of them answers.
 
 use maud::{Markup, html};
+use ntcopy_record::lists::grouped;
 use ntcopy_record::{ExperimentKind, Record};
 
 use crate::experiment;
@@ -16,17 +17,13 @@ pub(super) struct Question<'a> {
 }
 
 /// The questions that the records answer.
-pub(super) fn asked(records: &[Record]) -> Vec<Question<'_>> {
-    let mut questions: Vec<Question<'_>> = Vec::new();
-    for (number, record) in records.iter().enumerate() {
-        let experiment = &record.header.experiment;
-        match questions.iter_mut().find(|question| question.experiment == experiment) {
-            Some(question) => question.records.push(number),
-            None => {
-                questions.push(Question { experiment, words: words(record), records: vec![number] })
-            }
-        }
-    }
+pub(super) fn asked<'r>(records: &'r [Record]) -> Vec<Question<'r>> {
+    let numbers = records.iter().map(|record| &record.header.experiment).zip(0..);
+    let question = |(experiment, numbers): (&'r ExperimentKind, Vec<usize>)| {
+        let words = words(&records[numbers[0]]);
+        Question { experiment, words, records: numbers }
+    };
+    let mut questions: Vec<Question<'r>> = grouped(numbers).into_iter().map(question).collect();
     questions.sort_by_key(|question| place(question.experiment));
     questions
 }

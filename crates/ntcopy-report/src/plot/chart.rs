@@ -9,19 +9,13 @@ use crate::text;
 /// A plot over a logarithmic axis.
 #[derive(Debug)]
 pub(crate) struct Chart {
-    /// What the horizontal axis counts.
     pub axis: Axis,
     /// Whether the vertical axis is logarithmic as well.
     pub is_log: bool,
-    /// The vertical axis.
     pub y_label: Cow<'static, str>,
-    /// The vertical axis, from and to.
     pub y_range: (f64, f64),
-    /// A horizontal line of reference.
     pub reference: Option<f64>,
-    /// A line a mode.
     pub lines: Vec<Line>,
-    /// Sizes of caches.
     pub marks: Vec<Mark>,
 }
 
@@ -37,7 +31,6 @@ pub(crate) enum Axis {
 }
 
 impl Axis {
-    /// What it is called.
     pub fn name(&self) -> &str {
         match self {
             Axis::Bytes(name) | Axis::Count(name) => name,
@@ -60,14 +53,10 @@ pub(crate) fn rarity(percentile: f64) -> u64 {
     (100.0 / (100.0 - percentile)).round() as u64
 }
 
-/// One line.
 #[derive(Debug)]
 pub(crate) struct Line {
-    /// What it is called.
     pub name: String,
-    /// Its look.
     pub slot: usize,
-    /// Its points, from left to right.
     pub points: Vec<Point>,
 }
 
@@ -76,29 +65,20 @@ pub(crate) struct Line {
 pub(crate) struct Point {
     /// The place on the axis.
     pub at: u64,
-    /// The value.
     pub value: f64,
-    /// Its 95 % interval.
     pub ci: Option<(f64, f64)>,
 }
 
-/// A size to be marked on the axis.
 #[derive(Debug)]
 pub(crate) struct Mark {
-    /// The size.
     pub bytes: u64,
-    /// Its name.
     pub label: String,
-    /// What it marks.
     pub kind: MarkKind,
 }
 
-/// What is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MarkKind {
-    /// The size of a cache.
     Cache,
-    /// The size of the last-level cache.
     LastLevel,
     /// A mode wins everywhere to the right of it.
     Crossing,

@@ -1,6 +1,7 @@
 //! Charts of what tables show: a figure along the axis in which cells differ, and latencies by
 //! percentile.
 
+use ntcopy_record::lists::grouped;
 use ntcopy_record::params::{axes, cell_words, group_words};
 use ntcopy_record::stats::Measured;
 use ntcopy_record::{Cell, Record, number};
@@ -46,15 +47,7 @@ pub(crate) fn along(record: &Record, cells: &[&Cell], what: (&What, &str)) -> Ve
     // What follows from the axis differs with it.
     let axes = [axis, "sockets", "pass_bytes", "side"];
     let axes = if axis == "connections" { &axes[..1] } else { &axes[..] };
-    let mut groups: Vec<((String, String), Vec<&Cell>)> = Vec::new();
-    for &cell in cells {
-        let words = group_words(&cell.params, axes);
-        match groups.iter_mut().find(|(known, _)| *known == words) {
-            Some((_, cells)) => cells.push(cell),
-            None => groups.push((words, vec![cell])),
-        }
-    }
-    let charts = groups
+    let charts = grouped(cells.iter().map(|cell| (group_words(&cell.params, axes), *cell)))
         .into_iter()
         .filter_map(|((words, _), cells)| Some((words, of_group(record, &cells, axis, what)?)));
     charts.collect()

@@ -1,5 +1,6 @@
 //! A sweep as bars of letters: hinted sends by plain ones, over what is in flight.
 
+use ntcopy_record::lists::grouped;
 use ntcopy_record::params::axes;
 use ntcopy_record::stats::{THROUGHPUT, Verdict, Versus, versus};
 use ntcopy_record::{Cell, ExperimentKind, Record, number};
@@ -26,14 +27,8 @@ pub fn bars(record: &Record) -> String {
         return String::new();
     }
     let axes = axes(&record.cells);
-    let mut groups: Vec<(String, Vec<&Cell>)> = Vec::new();
-    for cell in record.cells.iter().filter(|cell| number(&cell.params, AXIS).is_some()) {
-        let heading = heading(&cell.params, &axes, "");
-        match groups.iter_mut().find(|(known, _)| *known == heading) {
-            Some((_, cells)) => cells.push(cell),
-            None => groups.push((heading, vec![cell])),
-        }
-    }
+    let cells = record.cells.iter().filter(|cell| number(&cell.params, AXIS).is_some());
+    let groups = grouped(cells.map(|cell| (heading(&cell.params, &axes, ""), cell)));
     let drawn: Vec<String> =
         groups.iter().filter_map(|(heading, cells)| drawn(record, heading, cells)).collect();
     if drawn.is_empty() {
