@@ -87,6 +87,7 @@ fn copies(records: &[&Record]) -> Advice {
     let pays = Pays {
         topic: Topic::Copies,
         points: &points,
+        smaller: &[],
         thing: "Non-temporal copies of a stream into memory that is not in cache",
         unit: "a call",
         setting: &|from| {
@@ -117,6 +118,7 @@ fn in_use(records: &[&Record], target: &Target) -> Advice {
     let pays = Pays {
         topic: Topic::CopiesInUse,
         points: &points,
+        smaller: &[],
         thing,
         unit: "a call",
         setting: &|_| "Hints::AUTO, the library's own choice".to_owned(),
@@ -135,6 +137,7 @@ fn fills(records: &[&Record], target: &Target) -> Advice {
     let pays = Pays {
         topic: Topic::Fills,
         points: &points,
+        smaller: &[],
         thing: "Non-temporal fills",
         unit: "a call",
         setting: &|from| {
@@ -188,6 +191,7 @@ fn hot_set(records: &[&Record]) -> Advice {
     let pays = Pays {
         topic: Topic::HotSetCopies,
         points: &found,
+        smaller: &[],
         thing: "For a hot set on the same core, copies that are non-temporal on both sides",
         unit: "of hot set",
         setting: &|_| {

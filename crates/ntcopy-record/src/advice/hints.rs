@@ -5,6 +5,7 @@ use super::copies::l2_bytes;
 use super::pays::{Pays, say_together};
 use super::points::{Gain, Point, Question, cells, figure, points, tally, word};
 use super::{Advice, Decision, Target, Topic, Value};
+use crate::lists::unique;
 use crate::record::{Cell, ExperimentKind, Record};
 use crate::stats::{EQUAL, THROUGHPUT, Verdict, WALKS, versus};
 use crate::units::Bytes;
@@ -101,51 +102,52 @@ fn family_of(cell: &Cell) -> &str {
 }
 
 /// The families of rounds that were measured, unix sockets first.
-fn families(records: &[&Record]) -> Vec<String> {
-    let mut families = vec!["unix".to_owned()];
+fn families<'a>(records: &[&'a Record]) -> Vec<&'a str> {
     let unix = records.iter().filter(|record| record.header.experiment == ExperimentKind::Unix);
-    for cell in unix.flat_map(|record| &record.cells) {
-        let family = family_of(cell);
-        if !families.iter().any(|known| known == family) {
-            families.push(family.to_owned());
-        }
-    }
-    families
+    let measured = unix.flat_map(|record| &record.cells).map(family_of);
+    unique(std::iter::once("unix").chain(measured))
 }
 
 /// Sends of each family, hinted as was chosen; unix sockets first.
 pub(super) fn sends(records: &[&Record], choice: Choice) -> Vec<Advice> {
-    let of_family = |family: String| {
-        let points = rounds(records, &family, choice.mode(), COPY);
-        if points.is_empty() && family != "unix" {
-            return None;
-        }
-        let thing = choice.sends(&family);
-        let option = choice.option();
-        let pays = Pays {
-            topic: Topic::Sends,
-            points: &points,
-            thing: &thing,
-            unit: "in flight",
-            setting: &|from| {
-                format!(
-                    "{option} in programs with {} or more in flight on {family} sockets",
-                    Bytes(from)
-                )
-            },
-            leave: "SO_NTCOPY",
-            least: CHEAP,
-            run: &RUN_SWEEP,
-        };
-        let (mut advice, used) = pays.answer();
-        name_kernel(&mut advice, &used);
-        if advice.decision == Decision::Set {
-            advice.check = again(&used, choice.mode());
-        }
-        advice.about = Some(format!("{family} sockets"));
-        Some(advice)
+    let of_family = |family: &str| {
+        let points = rounds(records, family, choice.mode(), COPY);
+        let is_told = family == "unix" || !points.is_empty();
+        is_told.then(|| hinted((family, choice), (&points, &[]), CHEAP))
     };
     families(records).into_iter().filter_map(of_family).collect()
+}
+
+/// What hinted sends of a family come to in these cells; beside them those with less in flight.
+pub(super) fn hinted(
+    (family, choice): (&str, Choice),
+    (points, smaller): (&[Point<'_>], &[Point<'_>]),
+    least: f64,
+) -> Advice {
+    let (thing, option) = (choice.sends(family), choice.option());
+    let pays = Pays {
+        topic: Topic::Sends,
+        points,
+        smaller,
+        thing: &thing,
+        unit: "in flight",
+        setting: &|from| {
+            format!(
+                "{option} in programs with {} or more in flight on {family} sockets",
+                Bytes(from)
+            )
+        },
+        leave: "SO_NTCOPY",
+        least,
+        run: &RUN_SWEEP,
+    };
+    let (mut advice, used) = pays.answer();
+    name_kernel(&mut advice, &used);
+    if advice.decision == Decision::Set {
+        advice.check = again(&used, choice.mode());
+    }
+    advice.about = Some(format!("{family} sockets"));
+    advice
 }
 
 /// Says which kernel the figures are of: not always the one that runs.
@@ -162,7 +164,7 @@ pub(super) fn name_kernel(advice: &mut Advice, used: &[&Point<'_>]) {
 }
 
 /// The same rounds again, in the same kind of kernel.
-pub(super) fn again(used: &[&Point<'_>], mode: &str) -> Option<Check> {
+fn again(used: &[&Point<'_>], mode: &str) -> Option<Check> {
     checked("unix", used, ("--family", "family"), (mode, COPY, THROUGHPUT))
 }
 
@@ -453,6 +455,7 @@ pub(super) fn hot_set(records: &[&Record], (choice, sends): (Choice, &Advice)) -
     let pays = Pays {
         topic: Topic::HotSetSends,
         points: &found,
+        smaller: &[],
         thing: &thing,
         unit: "in flight",
         setting: &|_| match sends.decision {

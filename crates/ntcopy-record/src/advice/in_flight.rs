@@ -1,11 +1,9 @@
 //! A program that runs: what hinted sends are worth with as much in flight as it has.
 
-use super::hints::{COPY, Choice, again, name_kernel, rounds};
-use super::pays::spread;
-use super::points::{Gain, Point, argument, cells, figure, ids, tally};
+use super::hints::{COPY, Choice, hinted, rounds};
+use super::points::{Point, argument};
 use super::{Advice, Decision, Topic};
 use crate::record::Record;
-use crate::stats::Verdict;
 use crate::units::Bytes;
 
 /// Cells with up to so many times as much in flight, or as little, are of that kind.
@@ -43,62 +41,13 @@ pub fn for_program(records: &[&Record], seen: InFlight<'_>) -> Advice {
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
     let choice = Choice::from_records(&records);
     let points = rounds(&records, family, choice.mode(), COPY);
-    let is_near = |point: &&Point<'_>| {
-        point.size_bytes <= seen.bytes.saturating_mul(NEAR)
-            && seen.bytes <= point.size_bytes.saturating_mul(NEAR)
-    };
-    let near: Vec<&Point<'_>> = points.iter().filter(is_near).collect();
-    let mut advice = match Gain::of(near.iter().copied()) {
-        Some(gain) => judged((family, choice), &points, &near, gain),
-        None => measure((seen, choice), &points),
-    };
-    advice.about = Some(format!("{family} sockets"));
-    advice
-}
-
-fn judged(
-    (family, choice): (&str, Choice),
-    points: &[Point<'_>],
-    near: &[&Point<'_>],
-    gain: Gain,
-) -> Advice {
-    let loses = near.iter().any(|point| point.verdict() == Verdict::Loss);
-    let (decision, says) = match (gain.verdict(), loses) {
-        (Verdict::Win, false) => (Decision::Set, "win"),
-        (Verdict::Loss, _) => (Decision::Leave, "lose"),
-        (_, true) => (Decision::AsItIs, "win in some cells and lose in others"),
-        (Verdict::Unresolved, _) => (Decision::Unresolved, "are unresolved"),
-        _ => (Decision::AsItIs, "make no difference"),
-    };
-    let sizes = near.iter().map(|point| point.size_bytes);
-    let (least, most) = (sizes.clone().min().unwrap_or_default(), sizes.max().unwrap_or_default());
-    let span = if least == most {
-        Bytes(least).to_string()
-    } else {
-        format!("{} to {}", Bytes(least), Bytes(most))
-    };
-    let among = if near.len() == 1 { String::new() } else { spread(&gain) };
-    let mut why = format!(
-        "With {span} in flight hinted sends on {family} sockets move {} of what plain ones do on \
-         this CPU and {says} ({}{among}).",
-        figure(gain.ratio, gain.ci),
-        cells(near.len()),
-    );
-    let below: Vec<&Point<'_>> = points.iter().filter(|point| point.size_bytes < least).collect();
-    if !below.is_empty() {
-        why.push_str(&format!(" Below {}: {}.", Bytes(least), tally(&below, "in flight")));
+    let from = points.partition_point(|point| point.size_bytes.saturating_mul(NEAR) < seen.bytes);
+    let (smaller, others) = points.split_at(from);
+    let to = others.partition_point(|point| point.size_bytes <= seen.bytes.saturating_mul(NEAR));
+    match &others[..to] {
+        [] => measure((seen, choice), &points),
+        near => hinted((family, choice), (near, smaller), 1.0),
     }
-    let mut advice = Advice {
-        setting: Some(format!("{} on {family} sockets", choice.option())),
-        gain: Some(gain),
-        records: ids(near),
-        ..Advice::bare(Topic::Sends, decision, why)
-    };
-    name_kernel(&mut advice, near);
-    if decision == Decision::Set {
-        advice.check = again(near, choice.mode());
-    }
-    advice
 }
 
 /// The command that measures what there is no figure of.
@@ -131,7 +80,8 @@ fn measure((seen, choice): (InFlight<'_>, Choice), points: &[Point<'_>]) -> Advi
         "--object",
         &object,
     ];
-    Advice::no_evidence(Topic::Sends, why, &run)
+    let about = Some(format!("{family} sockets"));
+    Advice { about, ..Advice::no_evidence(Topic::Sends, why, &run) }
 }
 
 #[cfg(test)]
@@ -162,7 +112,7 @@ mod tests {
         assert_eq!(decisions, [Decision::Leave, Decision::AsItIs, Decision::Set]);
         let large = for_program(&[&record], seen(100 * MIB));
         assert_eq!(large.gain.unwrap().cells, 2, "64 and 128 MiB are within a factor of two");
-        assert!(large.why.contains("64 MiB to 128 MiB"), "{}", large.why);
+        assert!(large.why.contains("win in every cell from 64 MiB in flight on"), "{}", large.why);
         assert!(large.why.contains("1 loses") && large.why.contains("at 1 MiB"), "{}", large.why);
         assert!(large.check.is_some());
     }

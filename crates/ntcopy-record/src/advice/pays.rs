@@ -10,6 +10,8 @@ pub struct Pays<'w, 'a> {
     pub topic: Topic,
     /// Ascending by size.
     pub points: &'w [Point<'a>],
+    /// Those with less that are told beside them and decide nothing, where `points` are some of all.
+    pub smaller: &'w [Point<'a>],
     /// What pays or does not.
     pub thing: &'w str,
     /// What a size is of: `a call`, `in flight`.
@@ -41,8 +43,9 @@ impl<'w, 'a> Pays<'w, 'a> {
     }
 
     fn set(&self, from: u64) -> (Advice, Vec<&'w Point<'a>>) {
+        let all = self.smaller.iter().chain(self.points);
         let (above, below): (Vec<&Point<'a>>, Vec<&Point<'a>>) =
-            self.points.iter().partition(|point| point.size_bytes >= from);
+            all.partition(|point| point.size_bytes >= from);
         let gain = Gain::of(above.iter().copied());
         let mut why = format!(
             "{} win in every cell from {} {} on ({}{}).",
@@ -88,8 +91,12 @@ impl<'w, 'a> Pays<'w, 'a> {
             (Decision::Set, Some(smallest)) => (self.setting)(smallest.size_bytes),
             _ => self.leave.to_owned(),
         };
-        let why =
+        let mut why =
             format!("{} {says}: of {} {}.", self.thing, cells(all.len()), tally(all, self.unit));
+        if !self.smaller.is_empty() {
+            let smaller: Vec<&Point<'a>> = self.smaller.iter().collect();
+            why.push_str(&format!(" Below that: {}.", tally(&smaller, self.unit)));
+        }
         Advice {
             setting: Some(setting),
             gain,

@@ -6,7 +6,7 @@ use super::Decision;
 use crate::compare::identity;
 use crate::record::{Cell, ExperimentKind, Record};
 pub(super) use crate::record::{number, word};
-use crate::stats::{Tally, Verdict, Versus, geomean, versus};
+use crate::stats::{self, Tally, Verdict, Versus, geomean, versus};
 pub(super) use crate::units::with_interval as figure;
 use crate::units::{Bytes, count};
 
@@ -66,10 +66,8 @@ pub fn points<'a>(records: &[&'a Record], question: &Question<'_>) -> Vec<Point<
 
 /// The smallest size from which on every point wins; none if the largest ones do not.
 pub fn wins_from(points: &[Point<'_>]) -> Option<u64> {
-    let last_other =
-        points.iter().filter(|p| p.verdict() != Verdict::Win).map(|p| p.size_bytes).max();
-    // No such size is less than any: where all win, it is the smallest.
-    points.iter().map(|p| p.size_bytes).filter(|size| Some(*size) > last_other).min()
+    let sized = |point: &Point<'_>| (point.size_bytes, point.verdict() == Verdict::Win);
+    stats::wins_from(&points.iter().map(sized).collect::<Vec<_>>()).map(|(bytes, _)| bytes)
 }
 
 /// What some cells come to together.

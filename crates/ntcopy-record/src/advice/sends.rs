@@ -28,6 +28,7 @@ pub(super) fn http(records: &[&Record]) -> Advice {
     let pays = Pays {
         topic: Topic::Http,
         points: &found,
+        smaller: &[],
         thing: "Hinted responses (storaged behind proxyd, by the rule)",
         unit: "asked for",
         setting: &|from| {

@@ -32,7 +32,7 @@ fn target() -> Target {
 
 /// A record of an experiment: cells of these parameters, and in each the rates of the modes, the
 /// baseline first, with 2 % of noise.
-fn measured(experiment: &str, modes: &[&str], cells: &[(Params, &[u64])]) -> Record {
+fn measured<R: AsRef<[u64]>>(experiment: &str, modes: &[&str], cells: &[(Params, R)]) -> Record {
     let mut empty = record(modes, &[]);
     empty.header.experiment = experiment.into();
     empty.header.id = format!("20261121-000000-{experiment}-0000000{}", cells.len());
@@ -45,6 +45,7 @@ fn measured(experiment: &str, modes: &[&str], cells: &[(Params, &[u64])]) -> Rec
         for pair in 0..5 {
             let wobble = [98, 99, 100, 101, 102][pair as usize];
             let rates: Vec<u64> = rates
+                .as_ref()
                 .iter()
                 .enumerate()
                 .map(|(at, rate)| rate * if at == 0 { 1000 } else { 10 * wobble })
@@ -79,8 +80,6 @@ fn tuned_at(threshold: u64, sizes: &[(u64, u64)]) -> Record {
             (params(&numbers, &words), vec![100, *percent])
         })
         .collect();
-    let cells: Vec<(Params, &[u64])> =
-        cells.iter().map(|(params, rates)| (params.clone(), rates.as_slice())).collect();
     measured("memcpy", &["libc", "libc-tuned"], &cells)
 }
 
@@ -99,8 +98,6 @@ pub(super) fn rounds(cells: &[(u64, u64, u64, u64)]) -> Record {
             (params(&numbers, &words), vec![100, *nt, *adaptive])
         })
         .collect();
-    let cells: Vec<(Params, &[u64])> =
-        cells.iter().map(|(params, rates)| (params.clone(), rates.as_slice())).collect();
     measured("unix", &["copy", "nt", "adaptive"], &cells)
 }
 
@@ -300,8 +297,6 @@ fn beside(cells: &[(u64, u64, u64)]) -> Record {
             (params(&numbers, &[("form", "victim")]), [100, *nt, *adaptive])
         })
         .collect();
-    let cells: Vec<(Params, &[u64])> =
-        cells.iter().map(|(params, rates)| (params.clone(), rates.as_slice())).collect();
     let mut beside = measured("retention", &["copy", "nt", "adaptive"], &cells);
     for sample in &mut beside.samples {
         sample.series = [("walk_ns".to_owned(), vec![sample.elapsed_ns])].into();
