@@ -1,6 +1,7 @@
 //! What each experiment has to show, a row for each experiment.
 
-use ntcopy_record::stats::{CAPACITY, P50, P99, PER_CPU, THROUGHPUT, WALKS};
+use ntcopy_record::lists::unique;
+use ntcopy_record::stats::{self, CAPACITY, METRICS, P50, P99, PER_CPU, THROUGHPUT, WALKS};
 use ntcopy_record::{Cell, ExperimentKind, Record, number, word};
 use serde_json::Value;
 
@@ -26,6 +27,7 @@ impl Shown {
         match self.tables {
             Tables::Views(views) => {
                 let mut views = views(record);
+                views.extend(other_metrics(record, &views));
                 views.extend(events(record));
                 views
             }
@@ -305,25 +307,40 @@ fn ways(_: &Record) -> Vec<View> {
     ]
 }
 
+/// What is judged and in no other table: so a new metric is shown without a column of its own.
+fn other_metrics(record: &Record, views: &[View]) -> Option<View> {
+    let columns = || views.iter().flat_map(|view| &view.columns);
+    let is_shown = |name| columns().any(|column| column.what.metric() == Some(name));
+    let has = |name| {
+        let of = |sample| stats::rate(&record.header.experiment, sample, name).is_some();
+        record.samples.iter().any(of)
+    };
+    let others = METRICS.iter().filter(|metric| metric.is_whole);
+    let others = others.filter(|metric| !is_shown(metric.name) && has(metric.name));
+    let columns: Vec<Column> = others
+        .flat_map(|metric| {
+            let ratio = column(metric.words, "", What::Ratio(metric.name));
+            [ratio, column("verdict", "", What::Verdict(metric.name))]
+        })
+        .collect();
+    let note = "other figures relative to the baseline";
+    (!columns.is_empty()).then_some(View { is_of: every, note, columns, curves: vec![] })
+}
+
 /// Bytes of a cache line: what core events are counted by.
 const LINE_BYTES: f64 = 64.0;
 
 /// A table of the hardware events that were counted: memory traffic for a byte of payload, others
 /// for a line of it.
 fn events(record: &Record) -> Option<View> {
-    let mut names: Vec<&str> = Vec::new();
-    for name in record.samples.iter().flat_map(|sample| sample.counters.keys()) {
-        // The kernel's own counters end otherwise, and marks of scaled ones have a colon.
-        let is_event = !name.contains(':') && !name.ends_with("_bytes");
-        if is_event && !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    let one = |name: &&str| {
+    // The kernel's own counters end otherwise, and marks of scaled ones have a colon.
+    let is_event = |name: &&String| !name.contains(':') && !name.ends_with("_bytes");
+    let names = record.samples.iter().flat_map(|sample| sample.counters.keys());
+    let one = |name: &String| {
         let bytes = if name.ends_with("-bytes") { 1.0 } else { LINE_BYTES };
-        column(name, &name.replace('-', "_"), What::Event((*name).to_owned(), bytes))
+        column(name, &name.replace('-', "_"), What::Event(name.clone(), bytes))
     };
-    let columns: Vec<Column> = names.iter().map(one).collect();
+    let columns: Vec<Column> = unique(names.filter(is_event)).into_iter().map(one).collect();
     let note = "hardware events per line of 64 bytes, memory traffic per byte; ~ is scaled";
     (!columns.is_empty()).then_some(View { is_of: every, note, columns, curves: vec![] })
 }

@@ -1,6 +1,7 @@
 //! The typed table: what an experiment shows of its cells, a row for each mode. Text, Markdown, HTML
 //! and JSON are made of it, and charts.
 
+use ntcopy_record::lists::grouped;
 use ntcopy_record::params::{axes, axis_words, group_words};
 use ntcopy_record::stats::{CEILING, IDLE, Measured, Versus};
 use ntcopy_record::{Cell, Params, Record};
@@ -82,6 +83,14 @@ pub(crate) struct Figure {
 }
 
 impl What {
+    /// The metric that it is relative to the baseline by, if it is.
+    pub fn metric(&self) -> Option<&'static str> {
+        match self {
+            What::Ratio(metric) | What::Short(metric) | What::Verdict(metric) => Some(metric),
+            _ => None,
+        }
+    }
+
     pub fn figure(&self, one: &Measured<'_>) -> Figure {
         let us = |ns: Option<f64>| number(ns.map(|ns| ns / 1000.0), text::figure);
         match self {
@@ -165,18 +174,19 @@ pub(crate) fn grids(record: &Record, views: &[View]) -> Vec<Grid> {
     let axes = axes(&record.cells);
     let mut grids: Vec<Grid> = Vec::new();
     for view in views {
-        let from = grids.len();
-        for cell in record.cells.iter().filter(|cell| (view.is_of)(cell)) {
-            let heading = heading(&cell.params, &axes, view.note);
+        let of_cell = |cell: &Cell| {
             let mut rows: Vec<Vec<String>> =
                 Measured::all(record, cell).iter().map(|one| row(view, one)).collect();
-            let Some(first) = rows.first_mut() else { continue };
-            first[0] = axis_words(&cell.params, &axes);
-            match grids[from..].iter_mut().find(|grid| grid.heading == heading) {
-                Some(grid) => grid.rows.extend(rows),
-                None => grids.push(Grid { heading, header: header(view), rows }),
-            }
-        }
+            rows.first_mut()?[0] = axis_words(&cell.params, &axes);
+            Some((heading(&cell.params, &axes, view.note), rows))
+        };
+        let cells = record.cells.iter().filter(|cell| (view.is_of)(cell));
+        let groups = grouped(cells.filter_map(of_cell)).into_iter();
+        grids.extend(groups.map(|(heading, rows)| Grid {
+            heading,
+            header: header(view),
+            rows: rows.concat(),
+        }));
     }
     grids
 }
