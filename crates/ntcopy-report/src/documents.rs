@@ -51,7 +51,9 @@ pub fn all(root: &Path) -> Result<BTreeMap<PathBuf, String>, Error> {
     let index = Index::parse(&read(&root.join(INDEX))?)?;
     let records = records(root, &index)?;
     let mut files = results::pages(&index, &records)?;
-    let figures = figures::all(&index, &records)?;
+    let mut figures = figures::all(&index, &records)?;
+    figures.insert("answers".to_owned(), answers::table(&index, &records)?);
+    figures.insert("output".to_owned(), answers::output(&index, &records)?);
     let mut used = Vec::new();
     for path in documents(root)? {
         if files.contains_key(&path) {

@@ -10,7 +10,7 @@ use ntcopy_record::stats::{
 use ntcopy_record::{Cell, Record};
 
 use super::index::{self, Figure, Index};
-use super::{Error, answers, results};
+use super::{Error, results};
 use crate::text;
 
 /// Before the name of a figure.
@@ -18,8 +18,6 @@ const OPEN: &str = "<!--=";
 const SHUT: &str = "-->";
 const CLOSE: &str = "<!--=-->";
 const PICTURE: &str = "picture";
-const ANSWERS: &str = "answers";
-const OUTPUT: &str = "output";
 
 /// Every figure and block, by its name.
 pub(super) fn all(
@@ -33,8 +31,6 @@ pub(super) fn all(
         figures.insert(name.clone(), one(record, figure).map_err(in_figure)?);
     }
     figures.insert(PICTURE.to_owned(), results::picture(index));
-    figures.insert(ANSWERS.to_owned(), answers::table(index, records)?);
-    figures.insert(OUTPUT.to_owned(), answers::output(index, records)?);
     Ok(figures)
 }
 
