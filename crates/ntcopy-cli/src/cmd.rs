@@ -24,7 +24,10 @@ pub mod without_survey;
 #[cfg(not(feature = "survey"))]
 pub use without_survey as survey;
 
+use std::fmt::Display;
 use std::process::ExitCode;
+
+use ntcopy_bench::run::Failure;
 
 /// Done, but something could not be done here; the reason was printed.
 pub const NOT_AVAILABLE: u8 = 3;
@@ -33,8 +36,52 @@ pub const WRONG_BYTE: u8 = 4;
 #[cfg(feature = "survey")]
 pub const PARTIAL: u8 = 5;
 
+/// How the program ends where it is no failure, and why; without words they were said already.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct Ended {
+    pub code: u8,
+    pub why: String,
+}
+
+/// What cannot be asked for.
+pub fn usage(why: impl Display) -> anyhow::Error {
+    Ended { code: 2, why: why.to_string() }.into()
+}
+
+/// What cannot be done here.
+pub fn not_available(why: impl Display) -> anyhow::Error {
+    Ended { code: NOT_AVAILABLE, why: format!("not available here: {why}") }.into()
+}
+
+/// What a signal ended.
+pub fn signalled(signal: i32) -> anyhow::Error {
+    Ended { code: signal_code(signal), why: "stopped".to_owned() }.into()
+}
+
+/// The exit code of a program that a signal ended, as shells have it.
+pub fn signal_code(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}
+
+/// Why nothing was measured.
+pub fn unmeasured(failure: Failure) -> anyhow::Error {
+    match failure {
+        Failure::Limit(why) => not_available(why),
+        Failure::Stopped(signal) => signalled(signal),
+        Failure::WrongByte { .. } | Failure::WrongCopy { .. } => {
+            Ended { code: WRONG_BYTE, why: failure.to_string() }.into()
+        }
+        failure => failure.into(),
+    }
+}
+
 /// Says on standard error what went wrong, with its causes, and gives the exit code.
 pub fn fail(error: &anyhow::Error) -> ExitCode {
-    eprintln!("ntcopy: {error:#}");
-    ExitCode::FAILURE
+    let ended = error.downcast_ref::<Ended>();
+    if ended.is_none_or(|ended| !ended.why.is_empty()) {
+        eprintln!("ntcopy: {error:#}");
+    }
+    let of_kernel = || error.downcast_ref().map(ntcopy_kernel::Error::exit_code);
+    ExitCode::from(ended.map(|ended| ended.code).or_else(of_kernel).unwrap_or(1))
 }

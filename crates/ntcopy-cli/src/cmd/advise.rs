@@ -18,7 +18,7 @@ use ntcopy_report::advice::dropins::{self, Service};
 use ntcopy_report::summary;
 use serde_json::json;
 
-use super::{NOT_AVAILABLE, sources};
+use super::{not_available, sources, usage};
 use crate::say::write_coloured;
 
 const EXAMPLES: &str = "\
@@ -102,38 +102,24 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return ceiling::run(&ceiling::Chain::usual(), args.json);
     }
     // Before anything is read: what can't be written to needs no advice.
-    let folder = match args.apply.as_deref().map(apply::Folder::check).transpose() {
-        Ok(folder) => folder,
-        Err(why) => {
-            eprintln!("ntcopy: {why}");
-            return Ok(ExitCode::from(2));
-        }
-    };
-    let services: Result<Vec<_>, _> = args.unit.iter().map(|name| unit::find(name)).collect();
-    let services = match services {
-        Ok(services) => services,
-        Err(why) => return Ok(not_available(&why)),
-    };
+    let folder = args.apply.as_deref().map(apply::Folder::check).transpose().map_err(usage)?;
+    let services = args.unit.iter().map(|name| unit::find(name)).collect::<Result<Vec<_>, _>>();
+    let services = services.map_err(not_available)?;
     let found = sources::read(&args.records)?;
     let target = match &args.other {
-        Some(signature) => match sources::machine_of(&found, signature) {
-            Ok(machine) => Target::of(machine),
-            Err(why) => return Ok(not_available(&why)),
-        },
+        Some(signature) => {
+            Target::of(sources::machine_of(&found, signature).map_err(not_available)?)
+        }
         None => here::this(),
     };
     let (records, listed) = sources::counted(found, &target.machine);
     let references: Vec<&Record> = records.iter().collect();
     let all = advice::advise(&references, &target);
     if args.check {
-        return check::run(
-            &all,
-            &target,
-            &check::How { quick: args.quick, json: args.json, out: args.out.clone() },
-        );
+        return check::run(&all, &target, &args);
     }
     if !args.unit.is_empty() && args.min_bytes.is_none() && !dropins::has_run(&all) {
-        return Ok(not_available(
+        return Err(not_available(
             "no record says from which size on hinted sends pay here, so no unit is changed and \
              nothing was written: ntcopy bench unix --kernel um --sockets 1,64 measures it, and \
              --min-bytes says it by hand",
@@ -174,9 +160,4 @@ fn say(
         Some(applied) => applied.say(args.json)?,
         None => ExitCode::SUCCESS,
     })
-}
-
-fn not_available(why: &str) -> ExitCode {
-    eprintln!("ntcopy: not available here: {why}");
-    ExitCode::from(NOT_AVAILABLE)
 }

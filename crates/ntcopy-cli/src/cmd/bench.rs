@@ -26,9 +26,10 @@ use ntcopy_record::{ExperimentKind, Unavailable};
 use rustix::process::{Pid, Signal, kill_process};
 
 use self::args::{Common, Extent};
+pub use self::boot::record_dir;
 pub use self::bulk::worker_args;
 pub use self::launch::{Booted, How, IsAsked, NO_TIMING, Print};
-use super::NOT_AVAILABLE;
+use super::{not_available, signalled};
 
 const HELP: &str = "\
 Examples:
@@ -182,8 +183,8 @@ pub fn anew() -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Runs the experiment, and ends it when a signal comes: that signal's number then.
-pub fn until_ended(mut command: Command, stop: &Stop) -> anyhow::Result<Result<ExitStatus, i32>> {
+/// Runs the experiment, and ends it when a signal comes.
+pub fn until_ended(mut command: Command, stop: &Stop) -> anyhow::Result<ExitStatus> {
     /// Far below what a measurement takes, and no load beside it.
     const EVERY: Duration = Duration::from_millis(50);
     let mut child = command.spawn().context("cannot start the experiment")?;
@@ -192,27 +193,16 @@ pub fn until_ended(mut command: Command, stop: &Stop) -> anyhow::Result<Result<E
             // It ends what it has started. If it has gone already, there is nothing to end.
             let _ = kill_process(Pid::from_child(&child), Signal::TERM);
             child.wait().context("cannot wait for the experiment")?;
-            return Ok(Err(signal));
+            return Err(signalled(signal));
         }
         if let Some(status) = child.try_wait().context("cannot wait for the experiment")? {
-            return Ok(Ok(status));
+            return Ok(status);
         }
         thread::sleep(EVERY);
     }
 }
 
-/// The exit code of a program that a signal ended, as shells have it.
-pub fn signalled(signal: i32) -> ExitCode {
-    ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
-}
-
-/// Says why figures of this machine would be no timing, and gives the exit code for that.
-pub fn not_a_clock(why: &str) -> ExitCode {
-    not_available(&format!("what is measured here is not a timing ({why})"))
-}
-
-/// Says why it cannot be done here, and gives the exit code for that.
-pub fn not_available(why: &str) -> ExitCode {
-    eprintln!("ntcopy: not available: {why}");
-    ExitCode::from(NOT_AVAILABLE)
+/// Why figures of this machine would be no timing.
+pub fn not_a_clock(why: &str) -> anyhow::Error {
+    not_available(format!("what is measured here is not a timing ({why})"))
 }

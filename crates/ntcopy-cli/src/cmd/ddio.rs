@@ -6,7 +6,8 @@ mod machine;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use self::machine::{ALLOCATE, Machine, Refusal, Register};
+use self::machine::{ALLOCATE, Machine, Register};
+use super::Ended;
 
 const HELP: &str = "\
 Examples:
@@ -74,25 +75,18 @@ struct Write {
 type Change = (Register, u64, u64);
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let done = Machine::find(&args.sysroot).and_then(|machine| {
-        let (changes, write) = match &args.verb {
-            Verb::Status => {
-                status(&machine);
-                return Ok(());
-            }
-            Verb::Ways { ways, write } => (to_ways(&machine, *ways)?, write),
-            Verb::On { port, write } => (vec![switched(&machine, port, true)?], write),
-            Verb::Off { port, write } => (vec![switched(&machine, port, false)?], write),
-        };
-        apply(&machine, &changes, write.yes)
-    });
-    Ok(done.map_or_else(
-        |Refusal { code, why }| {
-            eprintln!("ntcopy: {why}");
-            ExitCode::from(code)
-        },
-        |()| ExitCode::SUCCESS,
-    ))
+    let machine = Machine::find(&args.sysroot)?;
+    let (changes, write) = match &args.verb {
+        Verb::Status => {
+            status(&machine);
+            return Ok(ExitCode::SUCCESS);
+        }
+        Verb::Ways { ways, write } => (to_ways(&machine, *ways)?, write),
+        Verb::On { port, write } => (vec![switched(&machine, port, true)?], write),
+        Verb::Off { port, write } => (vec![switched(&machine, port, false)?], write),
+    };
+    apply(&machine, &changes, write.yes)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn status(machine: &Machine) {
@@ -101,7 +95,7 @@ fn status(machine: &Machine) {
         let (name, of) = (&register.name, machine.llc_ways);
         match machine.read(register) {
             Ok(value) => println!("  {name}  {value:#x}  {} of {of} ways", value.count_ones()),
-            Err(Refusal { why, .. }) => println!("  {why}"),
+            Err(Ended { why, .. }) => println!("  {why}"),
         }
     }
     println!("\nRoot ports of the CPU (perfctrlsts_0, configuration space 0x180)");
@@ -115,23 +109,23 @@ fn status(machine: &Machine) {
                 first >> 3 & 1,
                 second >> 9 & 1
             ),
-            Err(Refusal { why, .. }) => println!("  {}  {why}", port.address),
+            Err(Ended { why, .. }) => println!("  {}  {why}", port.address),
         }
         port.behind.iter().for_each(|device| println!("    {device}"));
     }
 }
 
-fn to_ways(machine: &Machine, wanted: u32) -> Result<Vec<Change>, Refusal> {
+fn to_ways(machine: &Machine, wanted: u32) -> Result<Vec<Change>, Ended> {
     let of = machine.llc_ways;
     if wanted > of {
         let why = format!("{wanted} ways: the last-level cache has {of} ways");
-        return Err(Refusal { code: 2, why });
+        return Err(Ended { code: 2, why });
     }
     let all = u64::MAX >> (64 - of);
     let change = |register: &Register| {
         let old = machine.read(register)?;
         if old & all == 0 || old & !all != 0 {
-            return Err(Refusal::unavailable(format!(
+            return Err(machine::unavailable(format!(
                 "{} holds {old:#x}, which is no set of the cache's {of} ways: it is not the \
                  register that it is taken for",
                 register.name
@@ -142,17 +136,17 @@ fn to_ways(machine: &Machine, wanted: u32) -> Result<Vec<Change>, Refusal> {
     machine.ways.iter().map(change).collect()
 }
 
-fn switched(machine: &Machine, address: &str, on: bool) -> Result<Change, Refusal> {
+fn switched(machine: &Machine, address: &str, on: bool) -> Result<Change, Ended> {
     let port = machine.ports.iter().find(|port| port.address == address).ok_or_else(|| {
         let why = format!("{address} is no root port of the CPU; `ntcopy ddio status` names them");
-        Refusal { code: 2, why }
+        Ended { code: 2, why }
     })?;
     let [old, _] = port.registers.clone()?;
     let new = if on { old | ALLOCATE } else { old & !ALLOCATE };
     Ok((Register::switch(address), old.into(), new.into()))
 }
 
-fn apply(machine: &Machine, changes: &[Change], yes: bool) -> Result<(), Refusal> {
+fn apply(machine: &Machine, changes: &[Change], yes: bool) -> Result<(), Ended> {
     for (register, old, new) in changes {
         println!("{}: {old:#x} -> {new:#x}", register.name);
         if yes && old != new {

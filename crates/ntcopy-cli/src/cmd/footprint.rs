@@ -124,10 +124,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
 }
 
 fn in_a_booted_kernel(how: How, is_asked: IsAsked<'_>) -> anyhow::Result<ExitCode> {
-    let kernel = match how.kernel("which has no caches to displace") {
-        Ok(kernel) => kernel,
-        Err(code) => return Ok(code),
-    };
+    let kernel = how.kernel("which has no caches to displace")?;
     let booted = Booted {
         kernel,
         experiment: ExperimentKind::Footprint,

@@ -18,18 +18,14 @@ use args::{BootArgs, GuestArgs, KernelArgs, Splats};
 const SHOWN_SPLATS: usize = 5;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let result = match args {
-        Args::Build(args) => build(&args),
-        Args::Package(args) => package::run(args),
-        Args::Boot(args) => boot(args),
-        Args::List { json } => list(json),
-        Args::Clean { all } => clean(all),
+    Ok(match args {
+        Args::Build(args) => build(&args)?,
+        Args::Package(args) => package::run(args)?,
+        Args::Boot(args) => boot(args)?,
+        Args::List { json } => list(json)?,
+        Args::Clean { all } => clean(all)?,
         Args::GuestInit { spec } => ntcopy_kernel::guest::init(&spec),
-    };
-    Ok(result.unwrap_or_else(|error| {
-        eprintln!("ntcopy: {error}");
-        ExitCode::from(error.exit_code())
-    }))
+    })
 }
 
 fn options(kernel: &KernelArgs) -> Result<BuildOptions, Error> {

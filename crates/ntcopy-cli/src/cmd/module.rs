@@ -15,16 +15,12 @@ pub use args::Args;
 use args::{BuildArgs, LoadArgs, StatusArgs};
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let result = match args {
-        Args::Build(args) => build(&args),
-        Args::Load(args) => load(&args),
-        Args::Unload => unload(),
-        Args::Status(args) => return status(&args),
-    };
-    Ok(result.unwrap_or_else(|error| {
-        eprintln!("ntcopy: {error}");
-        ExitCode::from(error.exit_code())
-    }))
+    Ok(match args {
+        Args::Build(args) => build(&args)?,
+        Args::Load(args) => load(&args)?,
+        Args::Unload => unload()?,
+        Args::Status(args) => status(&args)?,
+    })
 }
 
 fn build(args: &BuildArgs) -> Result<ExitCode, Error> {
@@ -81,17 +77,11 @@ fn unload() -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
+fn status(args: &StatusArgs) -> Result<ExitCode, Error> {
     let sysroot = Sysroot(args.sysroot.clone());
     // A machine that was recorded has neither a cache of ours nor a device.
     let cache = if sysroot.is_live() { Cache::locate().ok() } else { None };
-    let status = match Status::gather(&sysroot, cache.as_ref()) {
-        Ok(status) => status,
-        Err(error) => {
-            eprintln!("ntcopy: {error}");
-            return Ok(ExitCode::from(error.exit_code()));
-        }
-    };
+    let status = Status::gather(&sysroot, cache.as_ref())?;
     let info = if sysroot.is_live() { socket::module_info() } else { Ok(None) };
     let holders = module::holders(&sysroot);
     let found = Found { status, info, holders };

@@ -19,6 +19,7 @@ use ntcopy::uapi;
 use ntcopy_record::units::Bytes;
 
 use self::program::Program;
+use super::Ended;
 
 /// What the kernel takes as its own smallest hinted send, where it has no setting to say so.
 const KERNEL_MIN_BYTES: u64 = 4096;
@@ -169,12 +170,10 @@ pub struct Hinting {
 }
 
 impl Hinting {
-    /// Tells of a program, or gives the exit code of a shell that finds none of that name.
-    pub fn of(hint: &Hint, program: &OsStr) -> Result<Hinting, ExitCode> {
-        let program = Program::find(program).map_err(|missing| {
-            eprintln!("ntcopy: {missing}");
-            ExitCode::from(missing.exit_code())
-        })?;
+    /// Tells of a program, or ends as a shell does that finds none of that name.
+    pub fn of(hint: &Hint, program: &OsStr) -> anyhow::Result<Hinting> {
+        let program = Program::find(program)
+            .map_err(|missing| Ended { code: missing.exit_code(), why: missing.to_string() })?;
         let filters = filter::allowing();
         let settings = Settings::new(hint, filters.as_ref().copied().unwrap_or(0));
         let support = filters.is_ok().then(socket::kernel_support);
@@ -190,7 +189,9 @@ impl Hinting {
 
     /// What the program has in its environment for that; nothing without the library.
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
-        let Some(library) = &self.library else { return Vec::new() };
+        let Some(library) = &self.library else {
+            return Vec::new();
+        };
         let preload = preloads(std::env::var_os("LD_PRELOAD"), library);
         let settings = self.settings.environment().map(|(name, value)| (name.into(), value.into()));
         [("LD_PRELOAD".into(), preload)].into_iter().chain(settings).collect()
@@ -234,10 +235,7 @@ fn remark() -> Option<&'static str> {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let hinting = match Hinting::of(&args.hint, &args.command[0]) {
-        Ok(hinting) => hinting,
-        Err(code) => return Ok(code),
-    };
+    let hinting = Hinting::of(&args.hint, &args.command[0])?;
     let is_hinted = hinting.obstacles.is_empty();
     if args.explain {
         explain::print(&hinting);

@@ -125,10 +125,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn on_this_kernel(args: &Args, how: How) -> anyhow::Result<ExitCode> {
-    let hinting = match Hinting::of(&args.hint, &args.command[0]) {
-        Ok(hinting) => hinting,
-        Err(code) => return Ok(code),
-    };
+    let hinting = Hinting::of(&args.hint, &args.command[0])?;
     if !args.anyway && !hinting.obstacles.is_empty() {
         return Ok(refused(&hinting));
     }
@@ -168,14 +165,9 @@ fn metric(args: &Args) -> Metric {
 }
 
 fn in_a_booted_kernel(args: &Args, how: How) -> anyhow::Result<ExitCode> {
-    let kernel = match how.kernel(NO_TIMING) {
-        Ok(kernel) => kernel,
-        Err(code) => return Ok(code),
-    };
+    let kernel = how.kernel(NO_TIMING)?;
     // That it is there is known before a kernel is built.
-    if let Err(code) = Hinting::of(&args.hint, &args.command[0]) {
-        return Ok(code);
-    }
+    Hinting::of(&args.hint, &args.command[0])?;
     let booted = Booted {
         kernel,
         experiment: ExperimentKind::Try,

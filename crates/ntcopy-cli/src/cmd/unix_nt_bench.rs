@@ -9,8 +9,8 @@ use ntcopy_bench::plan::{CellPlan, CpuPair, Form};
 use ntcopy_bench::run::{self, Clocked, Failure, Rig, RigOptions, Stop};
 use ntcopy_report::text::thousands;
 
-use super::WRONG_BYTE;
-use super::bench::{not_available, reader_args, signalled};
+use super::bench::reader_args;
+use super::{not_available, unmeasured};
 
 /// No run waits longer than this for a byte to move.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -48,22 +48,12 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mode = if args.nt == 1 { Mode::Nt } else { Mode::Copy };
     if let Some(why) = run::unavailable(mode)? {
-        return Ok(not_available(&why));
+        return Err(not_available(why));
     }
     let stop = Stop::on_signals().context("cannot watch for signals")?;
-    match measure(&args, mode, &stop) {
-        Ok(clocked) => {
-            print(mode, &clocked);
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(Failure::Stopped(signal)) => Ok(signalled(signal)),
-        Err(Failure::Limit(why)) => Ok(not_available(&why)),
-        Err(failure @ Failure::WrongByte { .. }) => {
-            eprintln!("ntcopy: {failure}");
-            Ok(ExitCode::from(WRONG_BYTE))
-        }
-        Err(failure) => Err(failure.into()),
-    }
+    let clocked = measure(&args, mode, &stop).map_err(unmeasured)?;
+    print(mode, &clocked);
+    Ok(ExitCode::SUCCESS)
 }
 
 fn measure(args: &Args, mode: Mode, stop: &Stop) -> Result<Clocked, Failure> {

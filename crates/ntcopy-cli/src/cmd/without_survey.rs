@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::bench::not_available;
+use super::not_available;
 
 const HELP: &str = "\
 ntcopy survey runs the same experiments on every machine of a fleet, keeps their records in a SQLite \
@@ -25,7 +25,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let words = [vec!["survey".to_owned()], args.words].concat().join(" ");
-    Ok(not_available(&format!(
+    Err(not_available(format!(
         "{words}: this ntcopy was built without surveys and their databases; `make program` builds \
          one with them, and the Debian package has them"
     )))
@@ -52,6 +52,7 @@ mod tests {
             "{text}"
         );
         let args = Args::from_arg_matches(&parse(&["run", "--on", "ssh"]).unwrap()).unwrap();
-        assert_eq!(run(args).unwrap(), ExitCode::from(super::super::NOT_AVAILABLE));
+        let ended = super::super::fail(&run(args).unwrap_err());
+        assert_eq!(ended, ExitCode::from(super::super::NOT_AVAILABLE));
     }
 }

@@ -14,8 +14,7 @@ use ntcopy_record::{Cell, Record};
 use ntcopy_report::text::{self, wrapped};
 use serde_json::{Value, json};
 
-use super::not_available;
-use crate::cmd::{WRONG_BYTE, bench};
+use crate::cmd::{Ended, WRONG_BYTE, bench};
 
 /// Plain sends.
 const COPY: &str = "copy";
@@ -68,27 +67,20 @@ pub struct Ceiling {
     versus: Versus,
 }
 
-pub enum Outcome {
-    Measured(Vec<Ceiling>),
-    /// It ends with this code; why, was printed.
-    Ended(ExitCode),
-}
-
 pub fn run(chain: &Chain, is_json: bool) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot watch for signals")?;
-    match measure(chain, &stop)? {
-        Outcome::Ended(code) => return Ok(code),
-        Outcome::Measured(all) if is_json => println!("{:#}", json!({"ceiling": object(&all)})),
-        Outcome::Measured(all) => print!("{}", sentences(&all)),
+    let all = measure(chain, &stop)?;
+    match is_json {
+        true => println!("{:#}", json!({"ceiling": object(&all)})),
+        false => print!("{}", sentences(&all)),
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Runs `ntcopy bench http`, this program anew, and reads its record.
-pub fn measure(chain: &Chain, stop: &Stop) -> anyhow::Result<Outcome> {
+pub fn measure(chain: &Chain, stop: &Stop) -> anyhow::Result<Vec<Ceiling>> {
     if let Some(why) = machine::not_a_timing() {
-        let why = format!("what is measured here is not a timing ({why})");
-        return Ok(Outcome::Ended(not_available(&why)));
+        return Err(bench::not_a_clock(&why));
     }
     let aside = tempfile::tempdir().context("cannot make a folder for the record")?;
     let place = aside.path().join("ceiling");
@@ -97,21 +89,11 @@ pub fn measure(chain: &Chain, stop: &Stop) -> anyhow::Result<Outcome> {
     command.args(["--pairs", PAIRS, "--starts", STARTS, "--dataset", DATASET]);
     command.args(["--transport", chain.transport, "--object", &chain.objects]);
     command.args(["--connections", &chain.connections, "--out"]).arg(&place);
-    let status = match bench::until_ended(command, stop)? {
-        Ok(status) => status,
-        Err(signal) => return Ok(Outcome::Ended(bench::signalled(signal))),
-    };
+    let status = bench::until_ended(command, stop)?;
     let code = u8::try_from(status.code().unwrap_or(1)).unwrap_or(1);
-    if code == WRONG_BYTE {
-        return Ok(Outcome::Ended(ExitCode::from(WRONG_BYTE)));
-    }
-    let all = read(&place).unwrap_or_default();
+    let all = read(&place).filter(|all| code != WRONG_BYTE && !all.is_empty());
     // An experiment may fail in one cell and have the others; it said so.
-    if all.is_empty() {
-        Ok(Outcome::Ended(ExitCode::from(code.max(1))))
-    } else {
-        Ok(Outcome::Measured(all))
-    }
+    all.ok_or_else(|| Ended { code: code.max(1), why: String::new() }.into())
 }
 
 fn read(place: &Path) -> Option<Vec<Ceiling>> {

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -13,18 +13,11 @@ use ntcopy_record::advice::{Advice, Check, Judged, Target, judge, most_valuable}
 use ntcopy_report::advice as show;
 use serde_json::{Value, json};
 
-use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE, bench};
+use super::Args;
+use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE, bench, not_available};
 
 /// How many pieces of advice are measured.
 const MOST: usize = 3;
-
-/// How it is asked for.
-pub struct How {
-    pub quick: bool,
-    pub json: bool,
-    /// Where the records stay.
-    pub out: Option<PathBuf>,
-}
 
 /// What became of one piece of advice.
 enum Outcome {
@@ -35,59 +28,50 @@ enum Outcome {
     Failed(String),
     /// A byte was wrong.
     WrongByte,
-    /// The measurement was interrupted.
-    Stopped(i32),
 }
 
-pub fn run(all: &[Advice], target: &Target, how: &How) -> anyhow::Result<ExitCode> {
+pub fn run(all: &[Advice], target: &Target, args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(why) = machine::not_a_timing() {
-        return Ok(super::not_available(&format!("what is measured here is not a timing ({why})")));
+        return Err(bench::not_a_clock(&why));
     }
     let worth = most_valuable(all, MOST);
     if worth.is_empty() {
-        return Ok(super::not_available(
+        return Err(not_available(
             "no advice that could be measured again: ntcopy advise names the commands that give \
              evidence",
         ));
     }
     let stop = Stop::on_signals().context("cannot watch for signals")?;
     let aside = tempfile::tempdir().context("cannot make a folder for the records")?;
-    let folder = how.out.as_deref().unwrap_or(aside.path());
+    let folder = args.out.as_deref().unwrap_or(aside.path());
     let mut outcomes = Vec::new();
     for (number, advice) in worth.into_iter().enumerate() {
         let Some(check) = &advice.check else { continue };
         let place = folder.join(format!("check-{}-{}", number + 1, advice.topic.slug()));
         eprintln!("{}: {} cells", advice.topic.title(), check.cells());
-        let outcome = measure(check, &place, how, &stop)?;
-        if let Outcome::Stopped(signal) = outcome {
-            eprintln!("ntcopy: stopped");
-            return Ok(bench::signalled(signal));
-        }
-        if !how.json {
+        let outcome = measure(check, &place, args, &stop)?;
+        if !args.json {
             print!("{}", line(advice, &outcome));
         }
         outcomes.push((advice, outcome));
     }
-    if how.json {
+    if args.json {
         println!("{:#}", object(&outcomes, target));
     }
     Ok(code(&outcomes))
 }
 
 /// Runs the experiment, this program anew, and judges its record.
-fn measure(check: &Check, place: &Path, how: &How, stop: &Stop) -> anyhow::Result<Outcome> {
+fn measure(check: &Check, place: &Path, args: &Args, stop: &Stop) -> anyhow::Result<Outcome> {
     // What it says on the way matters only if it fails.
     let mut said = tempfile::tempfile().context("cannot make a file for the experiment's words")?;
     let words = said.try_clone().context("cannot share that file")?;
     let mut command = bench::anew()?;
     command.args(&check.args).arg("--out").arg(place).stderr(words);
-    if how.quick {
+    if args.quick {
         command.arg("--quick");
     }
-    let status = match bench::until_ended(command, stop)? {
-        Ok(status) => status,
-        Err(signal) => return Ok(Outcome::Stopped(signal)),
-    };
+    let status = bench::until_ended(command, stop)?;
     if status.code() == Some(i32::from(WRONG_BYTE)) {
         return Ok(Outcome::WrongByte);
     }
@@ -122,7 +106,7 @@ fn line(advice: &Advice, outcome: &Outcome) -> String {
         Outcome::Unavailable(why) | Outcome::Failed(why) => {
             format!("not measured: {}\n    {why}\n", advice.topic.title())
         }
-        Outcome::WrongByte | Outcome::Stopped(_) => {
+        Outcome::WrongByte => {
             format!("a byte was wrong: {}\n", advice.topic.title())
         }
     }
@@ -140,7 +124,7 @@ fn object(outcomes: &[(&Advice, Outcome)], target: &Target) -> Value {
                 }
                 Outcome::Unavailable(why) => entry["unavailable"] = why.as_str().into(),
                 Outcome::Failed(why) => entry["error"] = why.as_str().into(),
-                Outcome::WrongByte | Outcome::Stopped(_) => entry["wrong_byte"] = true.into(),
+                Outcome::WrongByte => entry["wrong_byte"] = true.into(),
             }
             entry
         })

@@ -16,9 +16,9 @@ use ntcopy_inflight::{Percentiles, Pid, Program, Series, Watch};
 use ntcopy_record::advice::{self, Advice, InFlight};
 use ntcopy_record::{Record, foreign};
 
-use super::ceiling::{self, Chain, Outcome};
-use super::{here, not_available};
-use crate::cmd::sources;
+use super::ceiling::{self, Chain};
+use super::here;
+use crate::cmd::{not_available, sources};
 use found::Found;
 
 /// What can be asked for with `--pid`, `--service` or `--all`.
@@ -61,10 +61,7 @@ impl Options {
 
 /// Looks, and says what the records of this machine say of that.
 pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Result<ExitCode> {
-    let found = match found::find(options) {
-        Ok(found) => found,
-        Err(why) => return Ok(not_available(&why)),
-    };
+    let found = found::find(options).map_err(not_available)?;
     let target = here::this();
     let (records, _) = sources::counted(sources::read(places)?, &target.machine);
     let stop = Stop::on_signals().context("cannot take over Ctrl-C")?;
@@ -76,7 +73,7 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
         let seen = watch.look(lasting, &is_over).context("the kernel's socket diagnostics")?;
         let all = told(&watch.programs, &seen, &records);
         if all.is_empty() {
-            return Ok(not_available("every process of it ended before anything was seen"));
+            return Err(not_available("every process of it ended before anything was seen"));
         }
         if options.ceiling {
             return with_ceiling(&all, &seen, &notes, (is_json, &stop));
@@ -107,17 +104,16 @@ fn with_ceiling(
     let most = all.first().map(|told| most(told.series));
     let chain = most.and_then(|most| Chain::like(most.family, most.bytes, most.sockets));
     let Some(chain) = chain else {
-        return Ok(not_available(
+        return Err(not_available(
             "there is no ceiling to measure: nothing is in flight on unix or TCP sockets",
         ));
     };
-    match ceiling::measure(&chain, stop)? {
-        Outcome::Ended(code) => return Ok(code),
-        Outcome::Measured(found) if is_json => {
-            object["ceiling"] = ceiling::object(&found);
-            println!("{object:#}");
-        }
-        Outcome::Measured(found) => print!("\n{}", ceiling::sentences(&found)),
+    let found = ceiling::measure(&chain, stop)?;
+    if is_json {
+        object["ceiling"] = ceiling::object(&found);
+        println!("{object:#}");
+    } else {
+        print!("\n{}", ceiling::sentences(&found));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::process::ExitCode;
 use std::str::FromStr;
 
 use ntcopy_bench::experiment::Mode;
@@ -13,6 +12,7 @@ use ntcopy_record::Record;
 
 use super::args::Common;
 use super::boot;
+use crate::cmd::usage;
 
 /// Fewer boots of each kernel make no interval.
 const LEAST_PAIRS: u32 = 5;
@@ -86,8 +86,8 @@ impl KernelPair<'_> {
         self.common.extent.pairs.unwrap_or(self.pairs)
     }
 
-    /// Says what is wrong with the question, and gives the exit code, if something is.
-    pub fn refused(&self) -> Option<ExitCode> {
+    /// Whether the question is one.
+    pub fn check(&self) -> anyhow::Result<()> {
         let known = [Mode::Copy, Mode::Nt, Mode::Adaptive].map(Mode::as_str);
         let pairs = self.pairs();
         let unknown = self.asked.iter().find(|mode| !known.contains(&mode.as_str()));
@@ -105,18 +105,19 @@ impl KernelPair<'_> {
             _ if pairs < LEAST_PAIRS => {
                 format!("--pairs {pairs}: a 95 % interval needs at least {LEAST_PAIRS} pairs")
             }
-            against => format!("--against {}", against.check().err()?),
+            against => match against.check() {
+                Ok(()) => return Ok(()),
+                Err(why) => format!("--against {why}"),
+            },
         };
-        eprintln!("ntcopy: {why}");
-        Some(ExitCode::from(2))
+        Err(usage(why))
     }
 
-    pub fn refused_kernel(kernel: Kind) -> Option<ExitCode> {
+    pub fn check_kernel(kernel: Kind) -> anyhow::Result<()> {
         if kernel.has_series() {
-            return None;
+            return Ok(());
         }
-        eprintln!("ntcopy: {kernel} has no patches to compare anything with: say --kernel um");
-        Some(ExitCode::from(2))
+        Err(usage(format!("{kernel} has no patches to compare anything with: say --kernel um")))
     }
 
     /// Boots both kernels in turns: the exit code of that, and the signal that ended it.

@@ -14,9 +14,8 @@ use ntcopy_record::{ExperimentKind, Record, Unavailable};
 
 use super::against::{AgainstArgs, KernelPair};
 use super::args::Common;
-use super::launch::{self, KernelCpus, Launch};
-use super::not_available;
-use crate::cmd::run as hint;
+use super::launch::{KernelCpus, Launch};
+use crate::cmd::{not_available, run as hint, usage};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -152,7 +151,7 @@ pub fn run(common: &Common, args: &AppArgs) -> anyhow::Result<ExitCode> {
     let program = match args.app.find() {
         Ok(program) => program,
         Err(_) if common.list => PathBuf::new(),
-        Err(why) => return Ok(not_available(&why)),
+        Err(why) => return Err(not_available(why)),
     };
     let is_fraction = |rate: &&LargeRate| matches!(rate, LargeRate::OfBaseline(_));
     if let Some(rate) = args
@@ -163,13 +162,13 @@ pub fn run(common: &Common, args: &AppArgs) -> anyhow::Result<ExitCode> {
         .filter(|_| args.against.kernel().is_some())
     {
         let rate = rate.asked();
-        return Ok(launch::usage(format!(
+        return Err(usage(format!(
             "--large-rate {rate}: both kernels are offered the same: say bytes per second, or max"
         )));
     }
     if common.extent.budget.is_some() {
         let why = "--budget: each pair starts new servers and takes every cell; say --pairs";
-        return Ok(launch::usage(why));
+        return Err(usage(why));
     }
     let is_asked =
         |line: &Unavailable| args.settings.modes.iter().any(|mode| mode.as_str() == line.mode);

@@ -11,8 +11,8 @@ use ntcopy_bench::run;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::args::Common;
-use super::launch::{How, usage};
-use super::not_available;
+use super::launch::How;
+use crate::cmd::{not_available, usage};
 
 pub const MEMCPY_EXAMPLES: &str = "\
 Examples:
@@ -97,22 +97,17 @@ pub fn run(
         return Ok(ExitCode::SUCCESS);
     }
     if common.kernel != "host" {
-        return Ok(usage(format!(
+        return Err(usage(format!(
             "--kernel {}: copies and fills are made in user space, where no other kernel changes \
              anything; leave it out",
             common.kernel
         )));
     }
-    if let Err(error) = ntcopy::init() {
-        return Ok(usage(error));
-    }
-    let plan = match plan(&run::bulk::resources()?) {
-        Ok(plan) => plan,
-        Err(error) => return Ok(usage(error)),
-    };
+    ntcopy::init().map_err(usage)?;
+    let plan = plan(&run::bulk::resources()?).map_err(usage)?;
     if plan.cells.iter().all(|cell| cell.left_out.is_some()) {
         let why = plan.cells.first().and_then(|cell| cell.left_out.clone());
-        return Ok(not_available(&why.unwrap_or_else(|| "there is nothing to measure".to_owned())));
+        return Err(not_available(why.unwrap_or_else(|| "there is nothing to measure".to_owned())));
     }
     let here = How { worker_args: worker_args(), ..common.into() };
     here.measure(&plan, &|line: &Unavailable| named.contains(&line.mode))

@@ -8,6 +8,7 @@ use ntcopy_record::{ExperimentKind, Unavailable};
 use super::against::AgainstArgs;
 use super::args::Common;
 use super::launch::{KernelCpus, Launch};
+use crate::cmd::usage;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -82,8 +83,7 @@ pub fn run(common: &Common, args: &HttpArgs) -> anyhow::Result<ExitCode> {
         names_mode || names_stack
     };
     if args.against.kernel().is_some() && args.settings.stacks.len() > 1 {
-        eprintln!("ntcopy: --against compares two kernels, and --stack can name one stack then");
-        return Ok(ExitCode::from(2));
+        return Err(usage("--against compares two kernels, and --stack can name one stack then"));
     }
     let launch = Launch {
         common,

@@ -1,7 +1,6 @@
 //! Measures a plan in this kernel or in a booted one, and prints what the record says.
 
 use std::ffi::OsString;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -10,17 +9,19 @@ use anyhow::Context as _;
 use ntcopy_bench::guest::{self, Bootable, Needs, Request};
 use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
-use ntcopy_bench::run::{self, Failure, Stop};
-use ntcopy_bench::sample::{self, Experiment, MeasureError, Options, Outcome, Progress};
+use ntcopy_bench::run::{self, Stop};
+use ntcopy_bench::sample::{self, Experiment, MeasureError, Options, Progress};
 use ntcopy_kernel::Kind;
 use ntcopy_kernel::boot::HostCpus;
 use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Unavailable};
 
 use super::against::KernelPair;
 use super::args::Common;
-use super::boot::{failed, measured, record_dir};
-use super::{not_a_clock, not_available, on_one_cpu, signalled};
-use crate::cmd::{NOT_AVAILABLE, WRONG_BYTE, report};
+use super::boot::{measured, record_dir};
+use super::{not_a_clock, on_one_cpu};
+use crate::cmd::{
+    NOT_AVAILABLE, WRONG_BYTE, not_available, report, signal_code, unmeasured, usage,
+};
 use crate::say::write_coloured;
 
 /// Whether a mode that is not available was asked for by name.
@@ -43,16 +44,13 @@ impl KernelCpus {
         if is_asked { KernelCpus::OwnCaches } else { self }
     }
 
-    /// Their number, and the host's CPUs; an exit code where the host has none of that kind.
-    fn on_host(self, kernel: Kind) -> anyhow::Result<Result<(u32, HostCpus), ExitCode>> {
-        Ok(Ok(match self {
+    /// Their number, and the host's CPUs.
+    fn on_host(self, kernel: Kind) -> anyhow::Result<(u32, HostCpus)> {
+        Ok(match self {
             KernelCpus::OnePinned => (1, on_one_cpu()?),
             KernelCpus::Free(count) => (count, HostCpus::Any),
-            KernelCpus::OwnCaches => match HostCpus::with_own_caches(2, kernel) {
-                Ok(host_cpus) => (2, host_cpus),
-                Err(error) => return Ok(Err(ExitCode::from(failed(error)))),
-            },
-        }))
+            KernelCpus::OwnCaches => (2, HostCpus::with_own_caches(2, kernel)?),
+        })
     }
 }
 
@@ -81,20 +79,17 @@ impl<P: Bootable> Launch<'_, P> {
             return Ok(ExitCode::SUCCESS);
         }
         // Inside a boot the plan is measured as it is; the comparison is made outside.
-        let refused = self.against.as_ref().filter(|_| !self.common.measure_only);
-        if let Some(code) = refused.and_then(KernelPair::refused) {
-            return Ok(code);
+        if let Some(kernels) = self.against.as_ref().filter(|_| !self.common.measure_only) {
+            kernels.check()?;
         }
         if self.common.kernel != "host" {
             return self.in_a_booted_kernel();
         }
         if self.kernel_cpus == KernelCpus::OwnCaches && !self.common.measure_only {
-            return Ok(usage("--own-caches is for a booted kernel: --kernel um"));
+            return Err(usage("--own-caches is for a booted kernel: --kernel um"));
         }
-        match (self.plan)(&run::cpus()?) {
-            Ok(plan) => self.how().measure(&plan, self.is_asked),
-            Err(error) => Ok(usage(error)),
-        }
+        let plan = (self.plan)(&run::cpus()?).map_err(usage)?;
+        self.how().measure(&plan, self.is_asked)
     }
 
     fn how(&self) -> How {
@@ -105,22 +100,13 @@ impl<P: Bootable> Launch<'_, P> {
 
     fn in_a_booted_kernel(&self) -> anyhow::Result<ExitCode> {
         let how = self.how();
-        let kernel = match how.kernel(NO_TIMING) {
-            Ok(kernel) => kernel,
-            Err(code) => return Ok(code),
-        };
-        if let Some(code) = self.against.as_ref().and_then(|_| KernelPair::refused_kernel(kernel)) {
-            return Ok(code);
+        let kernel = how.kernel(NO_TIMING)?;
+        if self.against.is_some() {
+            KernelPair::check_kernel(kernel)?;
         }
-        let cpus = match self.kernel_cpus.on_host(kernel)? {
-            Ok(cpus) => cpus,
-            Err(code) => return Ok(code),
-        };
+        let cpus = self.kernel_cpus.on_host(kernel)?;
         let inside = Cpus { allowed: (0..cpus.0).collect(), sharing_l2: None };
-        let plan = match (self.plan)(&inside) {
-            Ok(plan) => plan,
-            Err(error) => return Ok(usage(error)),
-        };
+        let plan = (self.plan)(&inside).map_err(usage)?;
         let booted = Booted {
             kernel,
             experiment: self.experiment.clone(),
@@ -215,19 +201,40 @@ impl How {
         plan: &impl Experiment,
         is_asked: IsAsked<'_>,
     ) -> anyhow::Result<ExitCode> {
-        let print = self.print;
-        match self.measured(plan)? {
-            Ok(outcome) => conclude(print, &outcome.place, outcome.stopped, is_asked),
-            Err(code) => Ok(code),
+        let not_a_timing = machine::not_a_timing();
+        if let Some(why) = not_a_timing.as_ref().filter(|_| !self.allow_not_a_timing) {
+            return Err(not_a_clock(why));
+        }
+        let options = Options {
+            out: self.out,
+            command: guest::command_line(),
+            not_a_timing,
+            worker_args: self.worker_args,
+            patience: Duration::from_secs(self.patience_s),
+            budget: self.budget,
+            spoil: self.spoil,
+        };
+        let stop = Stop::on_signals().context("cannot watch for signals")?;
+        let is_silent = self.print == Print::Nothing;
+        let mut progress = if is_silent { Progress::none() } else { Progress::on_stderr() };
+        if !is_silent {
+            say_caveats(plan.caveats());
+        }
+        let machine = machine::describe();
+        let (options, stop, progress) = (&options, &stop, &mut progress);
+        match plan.measure(sample::Context { machine, options, stop, progress }) {
+            Ok(outcome) => conclude(self.print, &outcome.place, outcome.stopped, is_asked),
+            Err(MeasureError::Start(failure)) => Err(unmeasured(failure)),
+            Err(error) => Err(error.into()),
         }
     }
 
     /// The kernel to boot, unless it is an emulator's, for the reason `why`.
-    pub fn kernel(&self, why: &str) -> Result<Kind, ExitCode> {
-        let kernel = Kind::parse(&self.kernel).map_err(|error| ExitCode::from(failed(error)))?;
+    pub fn kernel(&self, why: &str) -> anyhow::Result<Kind> {
+        let kernel = Kind::parse(&self.kernel)?;
         if kernel.is_emulated() && !self.allow_not_a_timing {
             let name = kernel.name();
-            return Err(not_available(&format!("{name} runs in an emulator, {why}: --kernel um")));
+            return Err(not_available(format!("{name} runs in an emulator, {why}: --kernel um")));
         }
         Ok(kernel)
     }
@@ -263,37 +270,6 @@ impl How {
         let judged = conclude(self.print, &place, stopped, is_asked)?;
         // A kernel that fell over must not pass for a success.
         Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
-    }
-
-    /// Measures; or says why not, and gives the exit code for that.
-    fn measured(self, plan: &impl Experiment) -> anyhow::Result<Result<Outcome, ExitCode>> {
-        let not_a_timing = machine::not_a_timing();
-        if let Some(why) = not_a_timing.as_ref().filter(|_| !self.allow_not_a_timing) {
-            return Ok(Err(not_a_clock(why)));
-        }
-        let options = Options {
-            out: self.out,
-            command: guest::command_line(),
-            not_a_timing,
-            worker_args: self.worker_args,
-            patience: Duration::from_secs(self.patience_s),
-            budget: self.budget,
-            spoil: self.spoil,
-        };
-        let stop = Stop::on_signals().context("cannot watch for signals")?;
-        let is_silent = self.print == Print::Nothing;
-        let mut progress = if is_silent { Progress::none() } else { Progress::on_stderr() };
-        if !is_silent {
-            say_caveats(plan.caveats());
-        }
-        let machine = machine::describe();
-        let (options, stop, progress) = (&options, &stop, &mut progress);
-        match plan.measure(sample::Context { machine, options, stop, progress }) {
-            Ok(outcome) => Ok(Ok(outcome)),
-            Err(MeasureError::Start(Failure::Limit(why))) => Ok(Err(not_available(&why))),
-            Err(MeasureError::Start(Failure::Stopped(signal))) => Ok(Err(signalled(signal))),
-            Err(error) => Err(error.into()),
-        }
     }
 }
 
@@ -346,7 +322,7 @@ fn say(record: &Record, print: Print, place: &Path) {
 
 fn judge(record: &Record, stopped: Option<i32>, is_asked: IsAsked<'_>) -> ExitCode {
     if let Some(signal) = stopped {
-        return signalled(signal);
+        return ExitCode::from(signal_code(signal));
     }
     let Record { samples, unavailable, .. } = record;
     let is_bare = samples.is_empty() && !unavailable.is_empty();
@@ -359,10 +335,4 @@ fn judge(record: &Record, stopped: Option<i32>, is_asked: IsAsked<'_>) -> ExitCo
     } else {
         ExitCode::SUCCESS
     }
-}
-
-/// Says what cannot be asked for, and gives the exit code for that.
-pub fn usage(error: impl Display) -> ExitCode {
-    eprintln!("ntcopy: {error}");
-    ExitCode::from(2)
 }

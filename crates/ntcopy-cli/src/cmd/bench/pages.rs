@@ -8,8 +8,8 @@ use ntcopy_kernel::Kind;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::args::Common;
-use super::launch::{KernelCpus, Launch, usage};
-use super::not_available;
+use super::launch::{KernelCpus, Launch};
+use crate::cmd::{not_available, usage};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -45,7 +45,7 @@ fn of_the_other_form(common: &Common, settings: &Settings) -> Option<String> {
 
 pub fn run(common: &Common, settings: &Settings) -> anyhow::Result<ExitCode> {
     if let Some(why) = of_the_other_form(common, settings) {
-        return Ok(usage(why));
+        return Err(usage(why));
     }
     if settings.form == Form::Pages {
         return super::bulk::run(common, &ExperimentKind::Pages, &settings.modes, &|resources| {
@@ -54,7 +54,7 @@ pub fn run(common: &Common, settings: &Settings) -> anyhow::Result<ExitCode> {
     }
     // Inside the kernel that was booted it is the host's.
     if !common.measure_only && Kind::parse(&common.kernel).ok() != Some(Kind::Um) {
-        return Ok(not_available(&format!(
+        return Err(not_available(format!(
             "{} has no setting to clear and copy pages of 4 KiB non-temporally, so there is nothing \
              to compare: --kernel um",
             common.kernel

@@ -11,8 +11,8 @@ use ntcopy_record::{CpuList, ExperimentKind, Unavailable};
 
 use super::against::AgainstArgs;
 use super::args::Common;
-use super::launch::{How, KernelCpus, Launch, usage};
-use super::not_available;
+use super::launch::{How, KernelCpus, Launch};
+use crate::cmd::{not_available, usage};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -65,7 +65,7 @@ fn sends(common: &Common, args: &RetentionArgs) -> anyhow::Result<ExitCode> {
         ("rate", !settings.rates_bytes_per_s.is_empty()),
     ];
     if let Some((option, _)) = of_copies.iter().find(|(_, is_given)| *is_given) {
-        return Ok(usage(format!("--{option} is of copies: with --kernel, sends are measured")));
+        return Err(usage(format!("--{option} is of copies: with --kernel, sends are measured")));
     }
     let asked = &args.settings.modes;
     if let Some(modes) = args.against.modes(asked) {
@@ -98,15 +98,10 @@ fn copies(common: &Common, settings: &Settings) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     // A bad NTCOPY_ISA would otherwise be measured as if it had not been set.
-    if let Err(error) = ntcopy::init() {
-        return Ok(usage(error));
-    }
-    let plan = match copies_plan::plan(settings, &here()?) {
-        Ok(plan) => plan,
-        Err(error) => return Ok(usage(error)),
-    };
+    ntcopy::init().map_err(usage)?;
+    let plan = copies_plan::plan(settings, &here()?).map_err(usage)?;
     if let Some(why) = nothing_to_measure(&plan) {
-        return Ok(not_available(why));
+        return Err(not_available(why));
     }
     // Without --victim, a machine of one CPU has measured what there is.
     let is_asked =

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::cmd::NOT_AVAILABLE;
+use crate::cmd::{Ended, NOT_AVAILABLE};
 
 /// `perfctrlsts_0`, Use_Allocating_Flow_Wr: writes that miss allocate in the last-level cache.
 pub const ALLOCATE: u32 = 1 << 7;
@@ -19,21 +19,12 @@ const EXTENDED: usize = 0x100;
 const CPUS: &str = "sys/devices/system/cpu";
 const DEVICES: &str = "sys/bus/pci/devices";
 
-/// Why nothing was done.
-#[derive(Clone)]
-pub struct Refusal {
-    pub code: u8,
-    pub why: String,
+pub fn unavailable(why: String) -> Ended {
+    Ended { code: NOT_AVAILABLE, why: format!("not available here: {why}") }
 }
 
-impl Refusal {
-    pub fn unavailable(why: String) -> Refusal {
-        Refusal { code: NOT_AVAILABLE, why: format!("not available here: {why}") }
-    }
-
-    fn failed(why: String) -> Refusal {
-        Refusal { code: 1, why }
-    }
+fn failure(why: String) -> Ended {
+    Ended { code: 1, why }
 }
 
 pub struct Generation {
@@ -98,7 +89,7 @@ impl Register {
 pub struct Port {
     pub address: String,
     /// `perfctrlsts_0` and `perfctrlsts_1`, or why they are not to be had.
-    pub registers: Result<[u32; 2], Refusal>,
+    pub registers: Result<[u32; 2], Ended>,
     /// The devices on the port's own bus, with their network interfaces.
     pub behind: Vec<String>,
 }
@@ -114,19 +105,18 @@ pub struct Machine {
 
 impl Machine {
     /// Reads no register of a guest, nor of a CPU that is not known.
-    pub fn find(root: &Path) -> Result<Machine, Refusal> {
+    pub fn find(root: &Path) -> Result<Machine, Ended> {
         let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
-        let generation = generation(&text("proc/cpuinfo")).map_err(Refusal::unavailable)?;
+        let generation = generation(&text("proc/cpuinfo")).map_err(unavailable)?;
         let path = format!("{CPUS}/cpu0/cache/index3/ways_of_associativity");
         let known = text(&path).trim().parse().ok().filter(|ways| (2..=32).contains(ways));
-        let llc_ways = known.ok_or_else(|| {
-            Refusal::unavailable(format!("/{path} does not say how many ways there are"))
-        })?;
+        let llc_ways = known
+            .ok_or_else(|| unavailable(format!("/{path} does not say how many ways there are")))?;
         let ports = ports(root, generation);
         Ok(Machine { root: root.to_owned(), generation, llc_ways, ways: ways(root), ports })
     }
 
-    pub fn read(&self, register: &Register) -> Result<u64, Refusal> {
+    pub fn read(&self, register: &Register) -> Result<u64, Ended> {
         let mut bytes = [0; 8];
         let file = File::open(self.root.join(&register.path));
         file.and_then(|file| file.read_exact_at(&mut bytes[..register.bytes], register.at))
@@ -135,14 +125,14 @@ impl Machine {
     }
 
     /// Writes it, and reads it back.
-    pub fn write(&self, register: &Register, value: u64) -> Result<(), Refusal> {
+    pub fn write(&self, register: &Register, value: u64) -> Result<(), Ended> {
         let bytes = &value.to_le_bytes()[..register.bytes];
         let file = File::options().write(true).open(self.root.join(&register.path));
         file.and_then(|file| file.write_all_at(bytes, register.at))
             .map_err(|error| failed(register, &error))?;
         match self.read(register)? {
             now if now == value => Ok(()),
-            now => Err(Refusal::failed(format!(
+            now => Err(failure(format!(
                 "{}: {value:#x} was written and {now:#x} is read: the firmware or the chip does \
                  not let it be changed",
                 register.name
@@ -151,9 +141,9 @@ impl Machine {
     }
 }
 
-fn failed(register: &Register, error: &io::Error) -> Refusal {
+fn failed(register: &Register, error: &io::Error) -> Ended {
     let needs = "it needs root, `modprobe msr`, and a kernel that is not locked down";
-    Refusal::failed(format!("/{}: {error}: {needs}", register.path))
+    failure(format!("/{}: {error}: {needs}", register.path))
 }
 
 fn ways(root: &Path) -> Vec<Register> {
@@ -176,7 +166,9 @@ fn ports(root: &Path, generation: &Generation) -> Vec<Port> {
     for address in &devices {
         let config = fs::read(folder.join(address).join("config")).unwrap_or_default();
         let numbers = (dword(&config, 0), dword(&config, 8));
-        let (Some(device), Some(class)) = numbers else { continue };
+        let (Some(device), Some(class)) = numbers else {
+            continue;
+        };
         let is_known = (generation.ports..generation.ports + 4).contains(&((device >> 16) as u16));
         if device & 0xffff != 0x8086 || !is_known || class >> 16 != 0x0604 {
             continue;
@@ -194,18 +186,18 @@ fn ports(root: &Path, generation: &Generation) -> Vec<Port> {
 }
 
 /// The switch, unless something else is at its place.
-fn switch(config: &[u8], generation: &Generation) -> Result<[u32; 2], Refusal> {
+fn switch(config: &[u8], generation: &Generation) -> Result<[u32; 2], Ended> {
     if !generation.has_switch {
         let why = "the root ports have no switch, it is in the firmware's setup";
-        return Err(Refusal::unavailable(why.to_owned()));
+        return Err(unavailable(why.to_owned()));
     }
     match (dword(config, SWITCH), dword(config, SWITCH + 4)) {
-        (Some(first), _) if is_capability(config) => Err(Refusal::unavailable(format!(
+        (Some(first), _) if is_capability(config) => Err(unavailable(format!(
             "no switch: at 0x180 is an extended capability ({first:#010x})"
         ))),
         (Some(first), Some(second)) if first != u32::MAX => Ok([first, second]),
-        (Some(_), _) => Err(Refusal::failed("the port does not answer".to_owned())),
-        (None, _) => Err(Refusal::failed("only root may read that far".to_owned())),
+        (Some(_), _) => Err(failure("the port does not answer".to_owned())),
+        (None, _) => Err(failure("only root may read that far".to_owned())),
     }
 }
 

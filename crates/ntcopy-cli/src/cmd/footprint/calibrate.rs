@@ -13,13 +13,13 @@ use ntcopy::profile::{self, PROFILE_VARIABLE, Profile};
 use ntcopy::socket::{self, Support};
 use ntcopy_bench::calibrate::{self, Calibration};
 use ntcopy_bench::machine;
+use ntcopy_bench::run::Stop;
 use ntcopy_bench::run::bulk::{Setup, resources};
-use ntcopy_bench::run::{Failure, Stop};
 use ntcopy_bench::sample::Progress;
 use ntcopy_record::units::Bytes;
 use serde_json::json;
 
-use crate::cmd::{WRONG_BYTE, bench};
+use crate::cmd::{bench, not_available, unmeasured};
 
 /// Why the rule's number is not to be had.
 const NO_MSG_NTCOPY: &str = "this kernel has no MSG_NTCOPY; ntcopy footprint calibrate --kernel um measures in one that has";
@@ -89,7 +89,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Err(profile::ProfileError::NoHome).context("--out FILE says where it is to go");
     };
     if let Some(why) = machine::not_a_timing().filter(|_| !args.allow_not_a_timing) {
-        return Ok(bench::not_available(&format!(
+        return Err(not_available(format!(
             "what is measured here is not a timing ({why}), and a profile of it would mislead"
         )));
     }
@@ -101,46 +101,25 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         stop,
     };
     let mut progress = Progress::on_stderr();
-    match calibrate::calibrate(&resources()?, args.region.map(|size| size.0), &setup, &mut progress)
-    {
-        Ok(calibration) => match rule_of_host(&args)? {
-            Ok(rule) => finish(&args, &out, &calibration, rule.as_ref()),
-            Err(code) => {
-                finish(&args, &out, &calibration, None)?;
-                Ok(code)
-            }
-        },
-        Err(Failure::Stopped(signal)) => {
-            progress.end();
-            eprintln!("ntcopy: stopped; no profile was written");
-            Ok(bench::signalled(signal))
+    let region = args.region.map(|size| size.0);
+    let calibration = calibrate::calibrate(&resources()?, region, &setup, &mut progress)
+        .inspect_err(|_| progress.end())
+        .map_err(unmeasured)
+        .context("no profile was written")?;
+    match rule_of_host(&args) {
+        Ok(rule) => finish(&args, &out, &calibration, rule.as_ref()),
+        Err(error) => {
+            finish(&args, &out, &calibration, None)?;
+            Err(error)
         }
-        Err(Failure::Limit(why)) => Ok(bench::not_available(&why)),
-        Err(error @ Failure::WrongCopy { .. }) => {
-            eprintln!("ntcopy: {error}; no profile was written");
-            Ok(ExitCode::from(WRONG_BYTE))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn how<'a>(args: &'a Args, kernel: &'a str) -> rule::How<'a> {
-    rule::How {
-        kernel,
-        dry_run: args.dry_run,
-        sockets: args.sockets.as_deref(),
-        allow_not_a_timing: args.allow_not_a_timing,
     }
 }
 
 fn rule_alone(args: &Args, kernel: &str) -> anyhow::Result<ExitCode> {
     if kernel == "host" && socket::kernel_support() == Support::None {
-        return Ok(bench::not_available(NO_MSG_NTCOPY));
+        return Err(not_available(NO_MSG_NTCOPY));
     }
-    let rule = match rule::measure(&how(args, kernel))? {
-        Ok(rule) => rule,
-        Err(code) => return Ok(code),
-    };
+    let rule = rule::measure(args, kernel)?;
     let text =
         if args.json { format!("{:#}\n", json!({"rule": rule.json()})) } else { rule.text() };
     print!("{text}");
@@ -148,13 +127,13 @@ fn rule_alone(args: &Args, kernel: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The number for this kernel's rule, if it has one; or the exit code of a measurement that failed.
-fn rule_of_host(args: &Args) -> anyhow::Result<Result<Option<rule::Measured>, ExitCode>> {
+/// The number for this kernel's rule, if it has one.
+fn rule_of_host(args: &Args) -> anyhow::Result<Option<rule::Measured>> {
     if socket::kernel_support() == Support::None {
         eprintln!("note: the kernel's rule: {NO_MSG_NTCOPY}");
-        return Ok(Ok(None));
+        return Ok(None);
     }
-    Ok(rule::measure(&how(args, "host"))?.map(Some))
+    rule::measure(args, "host").map(Some)
 }
 
 fn finish(

@@ -8,14 +8,13 @@ use ntcopy::socket::Counters;
 use ntcopy_record::foreign;
 
 use super::{Args, INTERVAL, Source, Ticker};
-use crate::cmd::report;
+use crate::cmd::{report, usage};
 
 /// Prints the text, or writes it to a file, once or at each interval.
 pub fn run(args: &Args, source: &Source) -> anyhow::Result<ExitCode> {
     let repeats = args.interval.is_some() || args.count.is_some();
     if repeats && args.out.is_none() {
-        eprintln!("ntcopy: --prometheus prints once; --out FILE writes at each --interval");
-        return Ok(ExitCode::from(2));
+        return Err(usage("--prometheus prints once; --out FILE writes at each --interval"));
     }
     if !repeats {
         return write(args, source).map(|absent| absent.unwrap_or(ExitCode::SUCCESS));

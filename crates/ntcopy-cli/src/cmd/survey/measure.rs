@@ -8,7 +8,7 @@ use ntcopy_bench::run::Stop;
 use ntcopy_survey::engine::{NodeFacts, node};
 
 use super::{AskArgs, StoreArg};
-use crate::cmd::{PARTIAL, WRONG_BYTE, bench};
+use crate::cmd::{PARTIAL, WRONG_BYTE, signal_code};
 
 const HELP: &str = "\
 Standard output carries the records, packed and with their digests, as lines of text; progress goes
@@ -43,11 +43,11 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     let tally = node::measure(&program, &ask, &facts, folder.path(), &cancelled, &mut out)
         .context("the records cannot be sent")?;
-    Ok(match (stop.signal(), tally) {
-        (Some(signal), _) => bench::signalled(signal),
-        (None, tally) if tally.wrong_byte > 0 => ExitCode::from(WRONG_BYTE),
-        (None, tally) if tally.failed == 0 => ExitCode::SUCCESS,
-        (None, tally) if tally.answered > 0 => ExitCode::from(PARTIAL),
-        (None, _) => ExitCode::FAILURE,
-    })
+    Ok(ExitCode::from(match (stop.signal(), tally) {
+        (Some(signal), _) => signal_code(signal),
+        (None, tally) if tally.wrong_byte > 0 => WRONG_BYTE,
+        (None, tally) if tally.failed == 0 => 0,
+        (None, tally) if tally.answered > 0 => PARTIAL,
+        (None, _) => 1,
+    }))
 }

@@ -8,7 +8,7 @@ use ntcopy_survey::page;
 use ntcopy_survey::summary::Summary;
 
 use super::StoreArg;
-use crate::cmd::{NOT_AVAILABLE, report};
+use crate::cmd::{not_available, report};
 
 const HELP: &str = "\
 A CPU model is a CPUID signature: vendor, family, model, stepping. Figures are medians over
@@ -37,8 +37,7 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     let analysis = analyse(&summaries);
     if analysis.machines == 0 {
         let why = "the store holds no record that counts; see `ntcopy survey list`";
-        eprintln!("ntcopy: not available here: {why}");
-        return Ok(ExitCode::from(NOT_AVAILABLE));
+        return Err(not_available(why));
     }
     if let Some(out) = &args.out {
         report::replace(out, page::html(&analysis, &report::command_line()), 0o666)?;

@@ -10,7 +10,7 @@ use ntcopy_survey::engine::tool::{TEMPLATES, Tool};
 use serde_json::json;
 
 use super::{AskArgs, StoreArg, once};
-use crate::cmd::{PARTIAL, WRONG_BYTE, bench};
+use crate::cmd::{PARTIAL, WRONG_BYTE, signal_code, usage};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -63,13 +63,7 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     let template = args.with.as_deref().or(named.map(|(_, template)| *template));
     let (template, budget) = (template.unwrap_or_default(), asked.budget());
     let tool = Tool::new(template, args.image.as_deref(), asked.fleet(), &args.ntcopy, budget);
-    let tool = match tool {
-        Ok(tool) => tool,
-        Err(why) => {
-            eprintln!("ntcopy: {why}");
-            return Ok(ExitCode::from(2));
-        }
-    };
+    let tool = tool.map_err(usage)?;
     let words = args.nodes.split([',', ' ', '\t', '\n']).filter(|name| !name.is_empty());
     let nodes = once(words);
     anyhow::ensure!(!nodes.is_empty(), "--nodes names no node");
@@ -96,7 +90,7 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
         print(&outcomes);
         eprintln!("store: {}", store.name());
     }
-    Ok(stop.signal().map_or_else(|| code(&outcomes), bench::signalled))
+    Ok(ExitCode::from(stop.signal().map_or_else(|| code(&outcomes), signal_code)))
 }
 
 /// Says in a line on standard error how it goes on.
@@ -118,16 +112,16 @@ fn is_good(outcome: &Outcome) -> bool {
     matches!(outcome.state, State::Measured | State::AlreadyThere)
 }
 
-fn code(outcomes: &[Outcome]) -> ExitCode {
+fn code(outcomes: &[Outcome]) -> u8 {
     let good = outcomes.iter().filter(|outcome| is_good(outcome)).count();
     if outcomes.iter().any(|outcome| outcome.wrong_byte) {
-        ExitCode::from(WRONG_BYTE)
+        WRONG_BYTE
     } else if good == outcomes.len() {
-        ExitCode::SUCCESS
+        0
     } else if good > 0 {
-        ExitCode::from(PARTIAL)
+        PARTIAL
     } else {
-        ExitCode::FAILURE
+        1
     }
 }
 

@@ -1,35 +1,22 @@
 //! The kernel rule's number, from sends: plain and obeyed ones, by how much is in flight.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use ntcopy_bench::run::Stop;
-use ntcopy_bench::sample;
 use ntcopy_record::advice::{CacheBytes, Gains, cache_bytes_by};
 use ntcopy_record::units::{Bytes, with_interval};
 use ntcopy_record::{ExperimentKind, Record};
 use serde_json::{Value, json};
 
-use crate::cmd::bench;
+use super::Args;
+use crate::cmd::{Ended, bench};
 
 const SYSCTL: &str = "net.core.ntcopy_cache_bytes";
 /// One object is sent again and again, with a quarter of a MiB in flight to beyond most caches.
 const SOCKETS: &str = "1,2,3,4,6,8,12,16,24,32,48,64,96,128,192,256,384";
 const OBJECT: &str = "256KiB";
-
-/// How it is measured.
-pub struct How<'a> {
-    /// The kernel, as `ntcopy bench --kernel` names it.
-    pub kernel: &'a str,
-    /// Whether the record is to go when all is said.
-    pub dry_run: bool,
-    /// Sockets instead of the usual ones: for tests.
-    pub sockets: Option<&'a str>,
-    /// Measure what is not a timing, too.
-    pub allow_not_a_timing: bool,
-}
 
 /// What came of it.
 pub struct Measured {
@@ -40,39 +27,32 @@ pub struct Measured {
     took: Duration,
 }
 
-/// Measures, by this program's own experiment; or gives the exit code of that, which has said why.
-pub fn measure(how: &How<'_>) -> anyhow::Result<Result<Measured, ExitCode>> {
+/// Measures, by this program's own experiment, which says why it could not.
+pub fn measure(args: &Args, kernel: &str) -> anyhow::Result<Measured> {
     let begin = Instant::now();
     let aside = tempfile::tempdir().context("cannot make a folder for the record")?;
-    let id = || sample::new_id(&ExperimentKind::Unix, &ntcopy_bench::guest::command_line());
-    let kept = match how.dry_run {
+    let kept = match args.dry_run {
         true => None,
-        false => Some(
-            sample::default_place(&id())
-                .context("neither XDG_DATA_HOME nor HOME names a folder")?,
-        ),
+        false => Some(bench::record_dir(None, &ExperimentKind::Unix)?),
     };
     let place = kept.clone().unwrap_or_else(|| aside.path().join("record"));
     let stop = Stop::on_signals().context("cannot watch for signals")?;
     let mut command = bench::anew()?;
-    command.args(["bench", "unix", "--kernel", how.kernel, "--modes", "nt", "--quick"]);
-    command.args(["--sockets", how.sockets.unwrap_or(SOCKETS)]);
+    command.args(["bench", "unix", "--kernel", kernel, "--modes", "nt", "--quick"]);
+    command.args(["--sockets", args.sockets.as_deref().unwrap_or(SOCKETS)]);
     command.args(["--object", OBJECT, "--dataset", OBJECT, "--out"]).arg(&place);
-    if how.allow_not_a_timing {
+    if args.allow_not_a_timing {
         command.arg("--allow-not-a-timing");
     }
-    let status = match bench::until_ended(command, &stop)? {
-        Ok(status) => status,
-        Err(signal) => return Ok(Err(bench::signalled(signal))),
-    };
+    let status = bench::until_ended(command, &stop)?;
     if !status.success() {
         let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-        return Ok(Err(ExitCode::from(code)));
+        return Err(Ended { code, why: String::new() }.into());
     }
     let record = Record::read(&place)?;
     let number = cache_bytes_by(&record).context("the record holds no sends to compare")?;
     let kernel = format!("{} ({})", record.machine.kernel_release, record.machine.kernel_kind);
-    Ok(Ok(Measured { number, kernel, record: kept, took: begin.elapsed() }))
+    Ok(Measured { number, kernel, record: kept, took: begin.elapsed() })
 }
 
 impl Measured {
