@@ -78,8 +78,7 @@
 #elif defined(CONFIG_X86_64) && !defined(CONFIG_UML)
 #define NTCOPY_CAN_COPY	true
 #define NTCOPY_OWN_COPY
-unsigned long __must_check
-raw_copy_from_user_nontemporal(void *to, const void __user *from, unsigned long n);
+size_t __must_check raw_copy_from_user_nontemporal(void *to, const void __user *from, size_t n);
 void memcpy_nontemporal_unfenced(void *to, const void *from, size_t n);
 #else
 /* Not reached, as no send is hinted there. */

@@ -14,12 +14,11 @@ static __always_inline size_t nt_copy(void *to, const void *from, size_t bytes)
 }
 
 /*
- * As raw_copy_from_user(), but the caller owes a wmb() before it tells anyone of the copy,
+ * Like raw_copy_from_user(), but the caller owes a wmb() before it tells anyone of the copy,
  * and @to may be written to beyond the first byte that was not copied.  Pages in turn are
  * read in order, so that the guard page above user addresses catches them.
  */
-unsigned long raw_copy_from_user_nontemporal(void *to, const void __user *from,
-					     unsigned long n)
+size_t raw_copy_from_user_nontemporal(void *to, const void __user *from, size_t n)
 {
 	size_t done = min(-(unsigned long)to % NT_LINE, n);
 	size_t lines = round_down(n - done, NT_LINE), left;

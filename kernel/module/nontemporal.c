@@ -79,7 +79,6 @@ void nontemporal_look_on(const void *to, size_t bytes, u8 sender)
 	put_cpu_ptr(&nontemporal_cpu);
 }
 
-/* Whether the copies of a send are to bypass the caches. */
 bool nontemporal_pays(u8 sender)
 {
 	unsigned long set = READ_ONCE(nontemporal_cache_bytes);
@@ -91,9 +90,14 @@ bool nontemporal_pays(u8 sender)
 
 unsigned long __weak nontemporal_private_bytes(int cpu)
 {
-	const struct cacheinfo *leaf = get_cpu_cacheinfo_level(cpu, 2);
+	const struct cpu_cacheinfo *caches = get_cpu_cacheinfo(cpu);
+	const struct cacheinfo *leaf = caches->info_list;
+	/* get_cpu_cacheinfo_level() wants a lock that may sleep; x86 keeps the list. */
+	unsigned int left = leaf ? caches->num_leaves : 0;
 
-	return leaf ? leaf->size / max(cpumask_weight(&leaf->shared_cpu_map), 1) : SZ_1M;
+	for (; left && leaf->level != 2; left--)
+		leaf++;
+	return left ? leaf->size / max(cpumask_weight(&leaf->shared_cpu_map), 1) : SZ_1M;
 }
 
 #if IS_ENABLED(CONFIG_NONTEMPORAL_KUNIT_TEST)

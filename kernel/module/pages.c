@@ -13,7 +13,7 @@
 
 #include "module.h"
 
-/* The same as in alloc_skb_with_frags() */
+/* Like alloc_skb_with_frags(), and without a retry. */
 static gfp_t large_gfp(gfp_t gfp)
 {
 	return (gfp & ~__GFP_DIRECT_RECLAIM) | __GFP_COMP | __GFP_NOWARN | __GFP_NORETRY;
@@ -75,19 +75,13 @@ static void drop_pages(struct ntcopy_pages *pages)
 		put_page(pages->bv[--pages->count].bv_page);
 }
 
-/* In as large steps as the rule is told of in the series. */
-static void look_on(const struct ntcopy_pages *pages, u8 sender, size_t bytes)
+/* Pages of order 0 need not be neighbours. */
+static void look_on(const struct ntcopy_pages *pages, u8 sender)
 {
-	size_t at = 0, told = 0, step;
 	unsigned int i;
 
-	for (i = 0; i < pages->count; at += pages->bv[i++].bv_len) {
-		if (at < told)
-			continue;
-		step = min(bytes - told, PAGE_SIZE << NTCOPY_PAGE_ORDER);
-		nontemporal_look_on(page_address(pages->bv[i].bv_page), step, sender);
-		told += step;
-	}
+	for (i = 0; i < pages->count; i++)
+		nontemporal_look_on(page_address(pages->bv[i].bv_page), pages->bv[i].bv_len, sender);
 }
 
 static enum ntcopy_fate fill(struct ntcopy_pages *pages, const struct ntcopy_send *send,
@@ -102,7 +96,7 @@ static enum ntcopy_fate fill(struct ntcopy_pages *pages, const struct ntcopy_sen
 	for (; left >= PAGE_SIZE; left -= bv++->bv_len, pages->count++)
 		if (!take_page(gfp, bv, left))
 			return NTCOPY_NOT_SUPPORTED;
-	look_on(pages, send->sender, bytes);
+	look_on(pages, send->sender);
 	if (!send->bypass)
 		return NTCOPY_FITS_CACHE;
 	if (left) {
