@@ -2,8 +2,8 @@
 //! everything is read-only, except what the guest may write.
 //!
 //! The guest's root mounts what it likes; it cannot mount more than its own kernel's process may
-//! open. Where the host lets this user make no such namespace, as in a container, init's read-only
-//! mount in the guest is what is left.
+//! open. Where the host lets this user make no such namespace, as in a container, or the root is no
+//! mount point, as after chroot(1), init's read-only mount in the guest is what is left.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -84,7 +84,11 @@ impl Wall {
             let file = open(*file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
             rustix::io::write(file, text.as_bytes())?;
         }
-        mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+        match mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC) {
+            // The root is no mount point.
+            Err(Errno::INVAL) => return Ok(()),
+            done => done?,
+        }
         let flags = OpenTreeFlags::OPEN_TREE_CLONE
             | OpenTreeFlags::OPEN_TREE_CLOEXEC
             | OpenTreeFlags::AT_RECURSIVE;
