@@ -6,6 +6,7 @@
 #include "compat.h"
 
 /* It is not exported; cacheinfo.c asks the CPU. */
-#define get_cpu_cacheinfo_level(cpu, level)	((struct cacheinfo *)NULL)
+static const struct cpu_cacheinfo no_caches;
+#define get_cpu_cacheinfo(cpu)	(&no_caches)
 
 #include "nontemporal.c"
