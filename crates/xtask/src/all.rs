@@ -47,7 +47,7 @@ const TARGETS: [Target; 14] = [
         what: "the C library's tests built by clang, under sanitizers and valgrind",
         setup: &["c"],
         apart: None,
-        steps: &[Tests("ntcopy-capi abi", &[])],
+        steps: &[Tests("ntcopy-capi abi", &[]), Tests("ntcopy-cli booted", &["examples::"])],
     },
     Target {
         name: "programs",
@@ -72,10 +72,13 @@ const TARGETS: [Target; 14] = [
     },
     Target {
         name: "module",
-        what: "ntcopy.ko under the library on Debian's kernels 6.12 and 7.3, in QEMU, and in a um kernel",
+        what: "ntcopy.ko under the library on Debian's kernels in QEMU, and in a um kernel; packages",
         setup: &["kernels"],
         apart: None,
-        steps: &[Tests("ntcopy-cli booted", &["module_booted::the_module_"])],
+        steps: &[Tests(
+            "ntcopy-cli booted",
+            &["module_booted::the_module_", "kernel_package::kernel_", "kernel_package::what_"],
+        )],
     },
     Target {
         name: "module-suite",

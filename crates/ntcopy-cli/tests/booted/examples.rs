@@ -86,6 +86,7 @@ fn told(name: &str, text: &str) -> (u64, BTreeMap<String, u64>) {
 }
 
 #[test]
+#[ignore = "make test-c"]
 fn each_of_them_runs_on_this_kernel_and_says_whether_it_takes_the_hint() {
     let takes = match ntcopy::socket::kernel_support() {
         ntcopy::socket::Support::None => "this kernel has no SO_NTCOPY: plain sends\n",
@@ -106,6 +107,7 @@ fn each_of_them_runs_on_this_kernel_and_says_whether_it_takes_the_hint() {
 }
 
 #[test]
+#[ignore = "make test-c"]
 fn in_a_kernel_with_the_flag_every_byte_of_each_is_counted_and_obeyed_if_so_set() {
     let mut script = "set -e\n".to_owned();
     // um has no io_uring: the suite tries that in x86.
