@@ -54,7 +54,7 @@ const TARGETS: [Target; 14] = [
         what: "memcached, redis and nginx as they are, measured plain and under `ntcopy run`",
         setup: &["programs"],
         apart: None,
-        steps: &[Tests("ntcopy-cli it", &["bench_app::"])],
+        steps: &[Tests("ntcopy-cli it", &["bench_app::", "bench_http::"])],
     },
     Target {
         name: "page",
