@@ -148,11 +148,6 @@ impl AppArgs {
 }
 
 pub fn run(common: &Common, args: &AppArgs) -> anyhow::Result<ExitCode> {
-    let program = match args.app.find() {
-        Ok(program) => program,
-        Err(_) if common.list => PathBuf::new(),
-        Err(why) => return Err(not_available(why)),
-    };
     let is_fraction = |rate: &&LargeRate| matches!(rate, LargeRate::OfBaseline(_));
     if let Some(rate) = args
         .settings
@@ -170,6 +165,11 @@ pub fn run(common: &Common, args: &AppArgs) -> anyhow::Result<ExitCode> {
         let why = "--budget: each pair starts new servers and takes every cell; say --pairs";
         return Err(usage(why));
     }
+    let program = match args.app.find() {
+        Ok(program) => program,
+        Err(_) if common.list => PathBuf::new(),
+        Err(why) => return Err(not_available(why)),
+    };
     let is_asked =
         |line: &Unavailable| args.settings.modes.iter().any(|mode| mode.as_str() == line.mode);
     let launch = Launch {
