@@ -39,7 +39,7 @@ manual: ## a manual page of every command, and completions for bash, zsh and fis
 all: program manual library daemons ## all of it, in release mode
 
 test: ## every test that one user-mode kernel is enough for
-	@scripts/setup.sh build
+	@scripts/setup.sh build test
 	@$(CARGO) xtask test
 
 test-all: ## the rest, but for what takes hours, which it names; one alone: make test-612

@@ -6,7 +6,7 @@
 # prints the one command that does, and ends with 3.
 #
 # usage: scripts/setup.sh [GROUP]...     default: build
-# GROUP: build browser c lint kernels upstream programs suites dist power
+# GROUP: build test browser c lint kernels upstream programs suites dist power
 set -eu
 
 # The oldest Rust that the workspace builds with; see rust-version in Cargo.toml.
@@ -81,6 +81,11 @@ need_browser() {
 	else
 		echo "setup: apt knows no package chromium here: pages are not opened in a browser" >&2
 	fi
+}
+
+# What tests of x86 kernels ask for; the kernels themselves are made up.
+need_test() {
+	need_header gelf.h:libelf-dev
 }
 
 # The C library's tests: both compilers, C++, valgrind, pkg-config.
@@ -189,11 +194,11 @@ command -v apt-get >/dev/null 2>&1 || {
 update_lists
 for what; do
 	case $what in
-	build | browser | c | lint | kernels | upstream | programs | suites | dist | power)
+	build | test | browser | c | lint | kernels | upstream | programs | suites | dist | power)
 		"need_$what"
 		;;
 	*)
-		echo "setup: '$what' is none of build, browser, c, lint, kernels, upstream, programs, suites, dist, power" >&2
+		echo "setup: '$what' is none of build, test, browser, c, lint, kernels, upstream, programs, suites, dist, power" >&2
 		exit 2
 		;;
 	esac

@@ -88,8 +88,9 @@ mod tests {
         }
         assert_eq!("/run/a".parse::<Address>().unwrap(), Address::Unix("/run/a".into()));
         assert_eq!("127.0.0.1:1".parse::<Address>().unwrap().to_string(), "tcp:127.0.0.1:1");
-        let found = "localhost:81".to_socket_addrs().unwrap().map(Address::Tcp);
-        let Place(all) = "tcp:localhost:81".parse().unwrap();
+        // A bare system may not know localhost.
+        let found = "127.1:81".to_socket_addrs().unwrap().map(Address::Tcp);
+        let Place(all) = "tcp:127.1:81".parse().unwrap();
         assert!(found.into_iter().all(|address| all.contains(&address)), "{all:?}");
     }
 

@@ -72,13 +72,10 @@ const TARGETS: [Target; 14] = [
     },
     Target {
         name: "module",
-        what: "ntcopy.ko under the library on Debian's kernels in QEMU, and in a um kernel; packages",
+        what: "ntcopy.ko under the library on Debian's kernels 6.12 and 7.3, in QEMU, and in a um kernel",
         setup: &["kernels"],
         apart: None,
-        steps: &[Tests(
-            "ntcopy-cli booted",
-            &["module_booted::the_module_", "kernel_package::kernel_", "kernel_package::what_"],
-        )],
+        steps: &[Tests("ntcopy-cli booted", &["module_booted::the_module_"])],
     },
     Target {
         name: "module-suite",

@@ -65,7 +65,6 @@ const IMAGE: &str = "linux-image-7.3.99-ntcopy_7.3.99-1_amd64.deb";
 const HEADERS: &str = "linux-headers-7.3.99-ntcopy_7.3.99-1_amd64.deb";
 
 #[test]
-#[ignore = "make test-module"]
 fn kernel_and_headers_are_delivered_with_the_patches_and_a_name_of_their_own() {
     let house = workplace();
     let output = package(&house, &["--no-debug-info"]);
@@ -87,7 +86,6 @@ fn kernel_and_headers_are_delivered_with_the_patches_and_a_name_of_their_own() {
 }
 
 #[test]
-#[ignore = "make test-module"]
 fn what_fails_is_shown_with_its_log() {
     let house = workplace();
     house.patch("0001-two.patch", "\treturn 1;", "\treturn broken_name;");
