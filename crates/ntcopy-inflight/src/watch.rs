@@ -133,15 +133,13 @@ impl Watch {
                 series.ended_after.get_or_insert(at);
                 continue;
             };
-            if series.ended_after.is_none() {
-                let sum = sum(own, &program.pids(), &sockets, &self.readers);
-                unseen += sum.unseen_readers;
-                if series.samples.is_empty() {
-                    series.written_at_first = written(program);
-                }
-                series.samples.push(sum);
-                note_tcp(series, own, &sockets);
+            let sum = sum(own, &program.pids(), &sockets, &self.readers);
+            unseen += sum.unseen_readers;
+            if series.samples.is_empty() {
+                series.written_at_first = written(program);
             }
+            series.samples.push(sum);
+            note_tcp(series, own, &sockets);
         }
         // A reader that came meanwhile is looked for, unless that would take too much time.
         if unseen > 0 && self.readers_read.is_old() {
