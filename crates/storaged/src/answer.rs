@@ -39,9 +39,14 @@ impl Asked {
         Answer { status, head, in_head, body: None, keep_alive: self.keep_alive }
     }
 
-    fn bare(self, status: u16, reply: Reply) -> Answer {
+    fn headed(self, status: u16, reply: Reply) -> Answer {
         let (head, keep_alive) = (reply.end(), self.keep_alive);
         Answer { status, head, in_head: 0, body: None, keep_alive }
+    }
+
+    /// A status, 204 or 304, and nothing else.
+    pub fn bare(self, status: u16) -> Answer {
+        self.headed(status, Reply::new(status, self.keep_alive))
     }
 
     pub fn error(self, status: u16, why: &str) -> Answer {
@@ -68,11 +73,6 @@ impl Asked {
         self.short(200, reply, body)
     }
 
-    /// The client has the page.
-    pub fn known(self) -> Answer {
-        self.bare(304, Reply::new(304, self.keep_alive))
-    }
-
     pub fn stored(self, stored: &Stored) -> Answer {
         let status = if stored.created { 201 } else { 204 };
         let mut reply = Reply::new(status, self.keep_alive);
@@ -80,11 +80,7 @@ impl Asked {
         if stored.created {
             reply.field("Content-Length", 0);
         }
-        self.bare(status, reply)
-    }
-
-    pub fn deleted(self) -> Answer {
-        self.bare(204, Reply::new(204, self.keep_alive))
+        self.headed(status, reply)
     }
 
     /// An object, or that it need not be sent.
@@ -103,7 +99,7 @@ impl Asked {
         if matches!(status, 200 | 206) {
             describe(&mut reply, status, &range, meta);
         }
-        let mut answer = self.bare(status, reply);
+        let mut answer = self.headed(status, reply);
         if !self.is_head && !range.is_empty() {
             answer.body = Some(Body { object: Arc::clone(object), range });
         }

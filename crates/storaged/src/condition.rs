@@ -29,45 +29,22 @@ impl Tags {
         }
     }
 
-    fn is_any(&self) -> bool {
-        self.0 == ["*"]
-    }
-
-    /// A weak tag matches nothing.
-    pub fn match_strongly(&self, tag: &str) -> bool {
-        self.is_any() || self.0.iter().any(|one| one == tag)
-    }
-
-    /// `W/` is looked past.
-    pub fn match_weakly(&self, tag: &str) -> bool {
-        self.is_any() || self.0.iter().any(|one| one.strip_prefix("W/").unwrap_or(one) == tag)
+    /// Whether one is the tag of what is there; strongly, a weak one matches nothing, else its `W/`
+    /// is looked past.
+    fn match_what(&self, current: &Current, strongly: bool) -> bool {
+        let prefix = if strongly { "" } else { "W/" };
+        let is_it =
+            |one: &String| Some(one.strip_prefix(prefix).unwrap_or(one)) == current.tag.as_deref();
+        self.0 == ["*"] || self.0.iter().any(is_it)
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Current {
-    Absent,
-    /// An object: its tag, and the second in which it was stored, since 1970.
-    Object(String, u64),
-    /// A page: it has neither.
-    Page,
-}
-
-impl Current {
-    fn modified(&self) -> Option<u64> {
-        match self {
-            Current::Object(_, modified) => Some(*modified),
-            Current::Absent | Current::Page => None,
-        }
-    }
-
-    fn is_one_of(&self, tags: &Tags, matches: fn(&Tags, &str) -> bool) -> bool {
-        match self {
-            Current::Absent => false,
-            Current::Object(tag, _) => matches(tags, tag),
-            Current::Page => tags.is_any(),
-        }
-    }
+/// What is there. A page has neither.
+#[derive(Debug, Clone, Default)]
+pub struct Current {
+    pub tag: Option<String>,
+    /// The second in which it was stored, since 1970.
+    pub modified: Option<u64>,
 }
 
 /// What a request says of the object that it is about. Dates are seconds since 1970.
@@ -96,15 +73,18 @@ impl Conditions {
 
     /// In the order of RFC 9110, 13.2.2: a tag goes before a date, and a date says nothing of what
     /// has none.
-    pub fn judge(&self, current: &Current) -> Verdict {
+    pub fn judge(&self, current: Option<&Current>) -> Verdict {
+        let matches =
+            |tags: &Tags, strongly| current.is_some_and(|it| tags.match_what(it, strongly));
+        let modified = current.and_then(|it| it.modified);
         let must = match (&self.if_match, self.if_unmodified_since) {
-            (Some(tags), _) => current.is_one_of(tags, Tags::match_strongly),
-            (None, Some(date)) => current.modified().is_none_or(|modified| modified <= date),
+            (Some(tags), _) => matches(tags, true),
+            (None, Some(date)) => modified.is_none_or(|modified| modified <= date),
             (None, None) => true,
         };
         let known = match (&self.if_none_match, self.if_modified_since) {
-            (Some(tags), _) => current.is_one_of(tags, Tags::match_weakly),
-            (None, Some(date)) => current.modified().is_some_and(|modified| modified <= date),
+            (Some(tags), _) => matches(tags, false),
+            (None, Some(date)) => modified.is_some_and(|modified| modified <= date),
             (None, None) => false,
         };
         match (must, known) {
@@ -143,36 +123,33 @@ mod tests {
     #[test]
     fn conditions_and_what_is_there() {
         use Verdict::{Fail, Hold, Known};
-        let (tag, other) = ("\"a\"".to_owned(), "\"b\"".to_owned());
+        let tag = "\"a\"";
         let list = |tag: &str| Tags::parse(tag);
-        let states = [
-            Current::Absent,
-            Current::Object(tag.clone(), 100),
-            Current::Object(other, 100),
-            Current::Page,
-        ];
+        let object = |tag: &str| Current { tag: Some(tag.to_owned()), modified: Some(100) };
+        // Nothing, that object, another, a page.
+        let states = [None, Some(object(tag)), Some(object("\"b\"")), Some(Current::default())];
         // If-Match, If-Unmodified-Since, If-None-Match, If-Modified-Since; what becomes of each.
         for (if_match, if_unmodified_since, if_none_match, if_modified_since, expected) in [
             (None, None, None, None, [Hold, Hold, Hold, Hold]),
             (list("*"), None, None, None, [Fail, Hold, Hold, Hold]),
-            (list(&tag), None, None, None, [Fail, Hold, Fail, Fail]),
+            (list(tag), None, None, None, [Fail, Hold, Fail, Fail]),
             (list(&format!("W/{tag}")), None, None, None, [Fail, Fail, Fail, Fail]),
             (None, None, list("*"), None, [Hold, Known, Known, Known]),
-            (None, None, list(&tag), None, [Hold, Known, Hold, Hold]),
+            (None, None, list(tag), None, [Hold, Known, Hold, Hold]),
             (None, None, list(&format!("W/{tag}")), None, [Hold, Known, Hold, Hold]),
             (None, Some(99), None, None, [Hold, Fail, Fail, Hold]),
             (None, Some(100), None, None, [Hold, Hold, Hold, Hold]),
             (None, None, None, Some(99), [Hold, Hold, Hold, Hold]),
             (None, None, None, Some(100), [Hold, Known, Known, Hold]),
             // A tag goes before a date, in both pairs, and the first pair before the second.
-            (list(&tag), Some(99), None, None, [Fail, Hold, Fail, Fail]),
+            (list(tag), Some(99), None, None, [Fail, Hold, Fail, Fail]),
             (None, None, list("\"x\""), Some(100), [Hold, Hold, Hold, Hold]),
-            (None, Some(99), list(&tag), None, [Hold, Fail, Fail, Hold]),
-            (list(&tag), None, list(&tag), None, [Fail, Known, Fail, Fail]),
+            (None, Some(99), list(tag), None, [Hold, Fail, Fail, Hold]),
+            (list(tag), None, list(tag), None, [Fail, Known, Fail, Fail]),
         ] {
             let conditions =
                 Conditions { if_match, if_none_match, if_unmodified_since, if_modified_since };
-            let found = states.each_ref().map(|current| conditions.judge(current));
+            let found = states.each_ref().map(|current| conditions.judge(current.as_ref()));
             assert_eq!(found, expected, "{conditions:?}");
         }
     }

@@ -10,7 +10,7 @@ use crate::store::Meta;
 /// The status, 200, 206, 304, 412 or 416, and what of the object to send: nothing with a status that
 /// has no body. Conditions go first, in the order of RFC 9110, then the range.
 pub fn plan(request: &Request, meta: &Meta) -> (u16, Range<u64>) {
-    match request.conditions.judge(&meta.current()) {
+    match request.conditions.judge(Some(&meta.current())) {
         Verdict::Fail => (412, 0..0),
         Verdict::Known => (304, 0..0),
         Verdict::Hold => {

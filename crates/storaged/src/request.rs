@@ -6,8 +6,6 @@ use httpd::{Framing, Headers, Limits, Refusal};
 
 use crate::condition::{Conditions, Tags};
 
-/// Longest request target: a key with every byte encoded, and a query.
-const TARGET_BYTES_MAX: usize = 4 << 10;
 /// Longest content type that is kept, in bytes.
 const TYPE_BYTES_MAX: usize = 255;
 pub const LIMITS: Limits =
@@ -68,9 +66,6 @@ pub fn parse(head: &[u8]) -> Result<Request, Refusal> {
         _ => return refuse(400, "only a PUT has a body here"),
     }
     let (path, query) = (head.target.path, head.target.query);
-    if path.len() + query.len() > TARGET_BYTES_MAX {
-        return refuse(414, "the target is longer than 4 KiB");
-    }
     if !is_path(path, "/") || !is_path(query, "/?") {
         return refuse(400, "the target has a character that RFC 3986 does not allow there");
     }
@@ -250,8 +245,6 @@ mod tests {
         ] {
             assert_eq!(status(text), expected, "{text:?}");
         }
-        let long = "x".repeat(TARGET_BYTES_MAX);
-        assert_eq!(status(&format!("GET /{long} HTTP/1.1\r\nHost: h\r\n\r\n")), 414);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod outgoing;
 
-pub use self::outgoing::{Body, Outgoing, Progress, Set};
+pub use self::outgoing::{Body, Outgoing, Set};
 
 /// Bodies below this go out in one call with their head: there, a call costs more than a copy.
 pub const SMALL_BYTES: u64 = 16 << 10;

@@ -26,8 +26,6 @@ pub enum ServeError {
     Open(#[from] OpenError),
     #[error(transparent)]
     Start(#[from] StartError),
-    #[error("cannot {doing}: {cause}")]
-    Io { doing: &'static str, cause: io::Error },
 }
 
 impl Service for Shared {
@@ -64,7 +62,7 @@ impl Service for Shared {
 /// When every address is listened on they are printed on standard output, a line each:
 /// `listening on …`, `metrics on …`.
 pub fn serve(config: Config) -> Result<(), ServeError> {
-    let io = |doing| move |cause| ServeError::Io { doing, cause };
+    let io = |doing| move |cause| StartError::System { doing, cause };
     let signals = Signals::catch().map_err(io("catch signals"))?;
     check_file_limit(&config);
     let store = Store::open(&config.data, config.open_objects)?;
@@ -76,7 +74,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     options.blocking_threads = 2 * config.disk_threads + LISTS;
     let server = Server::start(Arc::clone(&shared), &doors, options)?;
     announce(&server).map_err(io("write to standard output"))?;
-    signals.obey(server, || {}).map_err(io("wait for signals"))
+    Ok(signals.obey(server, || {}).map_err(io("wait for signals"))?)
 }
 
 fn announce(server: &Server) -> io::Result<()> {

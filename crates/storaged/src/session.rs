@@ -16,7 +16,7 @@ use crate::condition::{Current, Verdict};
 use crate::key::Key;
 use crate::plan::plan;
 use crate::request::{LIMITS, Method, Request, parse};
-use crate::send::{Outgoing, Progress, Set, choose};
+use crate::send::{Outgoing, Set, choose};
 use crate::shared::{Work, Worker};
 use crate::store::{Query, Store, StoreError, Upload};
 
@@ -78,9 +78,8 @@ async fn exchange(
     let hints = worker.shared.hints != Support::None;
     let mode = choose(worker.shared.config.mode, body_bytes, cpu_reads, hints);
     let outgoing = Outgoing::new(head, body, mode, conn.stream.as_fd(), set);
-    let (in_head, is_whole) = (in_head as u64, false);
-    let sending =
-        Sending { worker, conn, name, started, status, in_head, body_bytes, outgoing, is_whole };
+    let in_head = in_head as u64;
+    let sending = Sending { worker, conn, name, started, status, in_head, body_bytes, outgoing };
     sending.send().await.ok().map(|()| keep_alive)
 }
 
@@ -134,10 +133,10 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
         if request.is_proxied && !shared.config.public_lists {
             return Some(asked.error(403, "the list of what is here is not public"));
         }
-        return Some(match request.conditions.judge(&Current::Page) {
+        return Some(match request.conditions.judge(Some(&Current::default())) {
             Verdict::Hold => list(worker, asked, request).await,
             Verdict::Fail => asked.store_error(&StoreError::Condition { key: "/".to_owned() }),
-            Verdict::Known => asked.known(),
+            Verdict::Known => asked.bare(304),
         });
     }
     // What the client sends behind a refused head is not looked for.
@@ -148,7 +147,7 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
     }
     let key = match Key::from_target(&request.path) {
         Ok(key) => key,
-        Err(error) => return Some(last.error(400, &error.to_string())),
+        Err(why) => return Some(last.error(400, why)),
     };
     match request.method {
         Method::Get | Method::Head => Some(get(worker, asked, key, request).await),
@@ -157,7 +156,7 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
         Method::Delete => {
             let (store, conditions) = (Arc::clone(&shared.store), request.conditions.clone());
             let gone = shared.wait(Work::Change, move || store.delete(&key, &conditions)).await;
-            Some(worker.done(asked, gone, |()| asked.deleted()))
+            Some(worker.done(asked, gone, |()| asked.bare(204)))
         }
     }
 }
@@ -199,7 +198,7 @@ async fn put(
         if !conditions.is_empty() {
             store.check(&key, &conditions)?;
         }
-        store.put(&key, &content_type, length)
+        Upload::begin(store, key, content_type, length)
     };
     let mut upload = match shared.wait(Work::Open, begin).await {
         Some(Ok(upload)) => upload,
@@ -274,7 +273,8 @@ fn list_query(text: &str) -> Result<Query, &'static str> {
 }
 
 fn list_page(store: &Store, query: &Query) -> Result<Vec<u8>, StoreError> {
-    let page = store.list(query)?;
+    let (objects, more) = store.list(query)?;
+    let next = objects.last().filter(|_| more).map(|(key, _)| key);
     let object = |(key, meta): &(String, crate::store::Meta)| {
         serde_json::json!({
             "key": key,
@@ -283,8 +283,7 @@ fn list_page(store: &Store, query: &Query) -> Result<Vec<u8>, StoreError> {
             "modified": httpd::http_date(meta.stored_at()),
         })
     };
-    let objects: Vec<_> = page.objects.iter().map(object).collect();
-    let next = page.objects.last().filter(|_| page.more).map(|(key, _)| key);
+    let objects: Vec<_> = objects.iter().map(object).collect();
     let mut json = serde_json::json!({ "objects": objects, "next": next }).to_string();
     json.push('\n');
     Ok(json.into_bytes())
@@ -301,7 +300,6 @@ struct Sending<'a> {
     in_head: u64,
     body_bytes: u64,
     outgoing: Outgoing,
-    is_whole: bool,
 }
 
 impl Sending<'_> {
@@ -309,13 +307,12 @@ impl Sending<'_> {
     async fn send(mut self) -> Result<(), ()> {
         let patience = self.worker.shared.config.send_timeout;
         let (mut pace, mut sent, mut turn) = (Pace::new(patience), 0, 0);
-        loop {
+        while !self.outgoing.is_done() {
             let socket = Arc::clone(self.conn.stream.socket());
             let (stream, outgoing) = (&mut self.conn.stream, &mut self.outgoing);
             let room = poll_fn(|cx| stream.poll_out(cx, |to| outgoing.advance(to.as_fd())));
             match pace.drained(socket, sent, room).await {
-                Ok(Ok(Progress::Done)) => break,
-                Ok(Ok(Progress::Some(bytes))) => {
+                Ok(Ok(bytes)) => {
                     sent += bytes as u64;
                     turn += bytes;
                     pace.moved(bytes as u64);
@@ -335,7 +332,6 @@ impl Sending<'_> {
                 }
             }
         }
-        self.is_whole = true;
         Ok(())
     }
 }
@@ -344,7 +340,8 @@ impl Drop for Sending<'_> {
     fn drop(&mut self) {
         let counters = self.worker.counters();
         self.conn.ticket.counts().answered(self.status);
-        if !self.is_whole {
+        let is_whole = self.outgoing.is_done();
+        if !is_whole {
             counters.aborted.up();
         }
         let (mode, sent) = (self.outgoing.mode(), self.body_bytes - self.outgoing.left());
@@ -358,7 +355,7 @@ impl Drop for Sending<'_> {
             body_bytes = sent + self.in_head,
             us = self.started.elapsed().as_micros() as u64,
             mode = (self.body_bytes > 0).then(|| tracing::field::debug(mode)),
-            whole = self.is_whole,
+            whole = is_whole,
             "answered"
         );
     }

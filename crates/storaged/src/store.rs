@@ -27,8 +27,9 @@ use rustix::io::Errno;
 
 pub use self::error::{CONDITION, IndexError, OpenError, StoreError};
 pub use self::object::{Meta, Object};
+use self::upload::step;
 pub use self::upload::{Stored, Upload};
-use crate::condition::{Conditions, Current, Verdict};
+use crate::condition::{Conditions, Verdict};
 use crate::fault::point;
 use crate::key::Key;
 
@@ -47,14 +48,6 @@ pub struct Query {
     pub prefix: String,
     pub after: String,
     pub limit: usize,
-}
-
-#[derive(Debug, Default)]
-pub struct Page {
-    /// In order of their keys' bytes.
-    pub objects: Vec<(String, Meta)>,
-    /// There are more; the last key is the next query's `after`.
-    pub more: bool,
 }
 
 /// A folder of objects, held by this process.
@@ -98,18 +91,17 @@ impl Store {
     }
 
     fn open_object(&self, key: &Key, meta: &Meta) -> Result<Arc<Object>, StoreError> {
+        let damaged = || StoreError::Damaged { key: key.to_string() };
         let path = self.blob(meta.id);
-        let file = point("get.open")
-            .map_err(std::io::Error::from)
-            .and_then(|()| self.retry_without_cache(|| File::open(&path)))
-            .map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => StoreError::Damaged { key: key.to_string() },
-                _ => StoreError::io("open", key.as_str(), &error),
-            })?;
+        let open = || self.retry_without_cache(|| File::open(&path));
+        let file = step("get.open", "open", key, open).map_err(|error| match error {
+            StoreError::Os { errno: Errno::NOENT, .. } => damaged(),
+            error => error,
+        })?;
         let bytes =
             file.metadata().map_err(|error| StoreError::io("look at", key.as_str(), &error));
         if bytes?.len() < meta.bytes {
-            return Err(StoreError::Damaged { key: key.to_string() });
+            return Err(damaged());
         }
         Ok(Arc::new(Object::new(file, meta.clone())))
     }
@@ -127,21 +119,12 @@ impl Store {
         })
     }
 
-    pub fn put(
-        self: &Arc<Store>,
-        key: &Key,
-        content_type: &str,
-        length: Option<u64>,
-    ) -> Result<Upload, StoreError> {
-        Upload::begin(Arc::clone(self), key.clone(), content_type.to_owned(), length)
-    }
-
     /// Takes an object's name away, durably. Who is reading it reads on.
     pub fn delete(&self, key: &Key, conditions: &Conditions) -> Result<(), StoreError> {
         let gone = self.change(key, conditions, "delete.commit", None)?;
         let Some(meta) = gone else { return Err(StoreError::NotFound { key: key.to_string() }) };
         self.clear(key, meta.id);
-        point("delete.answer").map_err(|errno| StoreError::os("answer for", key.as_str(), errno))
+        step("delete.answer", "answer for", key, || Ok(()))
     }
 
     /// Puts something else in the place of what has a name, if the conditions hold; returns that.
@@ -183,7 +166,9 @@ impl Store {
         }
     }
 
-    pub fn list(&self, query: &Query) -> Result<Page, StoreError> {
+    /// Objects in order of their keys' bytes, and whether there are more: the last key is the next
+    /// query's `after`.
+    pub fn list(&self, query: &Query) -> Result<(Vec<(String, Meta)>, bool), StoreError> {
         point("list").map_err(|errno| StoreError::os("list", &*query.prefix, errno))?;
         self.with_index("list", &query.prefix, |index| {
             let table = index.begin_read()?.open_table(OBJECTS)?;
@@ -191,19 +176,18 @@ impl Store {
                 true => Bound::Excluded(&*query.after),
                 false => Bound::Included(&*query.prefix),
             };
-            let mut page = Page::default();
+            let mut objects = Vec::new();
             for row in table.range::<&str>((from, Bound::Unbounded))? {
                 let (key, row) = row?;
                 if !key.value().starts_with(&query.prefix) {
                     break;
                 }
-                if page.objects.len() == query.limit {
-                    page.more = true;
-                    break;
+                if objects.len() == query.limit {
+                    return Ok((objects, true));
                 }
-                page.objects.push((key.value().to_owned(), Meta::of_row(row.value())));
+                objects.push((key.value().to_owned(), Meta::of_row(row.value())));
             }
-            Ok(page)
+            Ok((objects, false))
         })
     }
 
@@ -273,8 +257,7 @@ impl Store {
 }
 
 fn hold(conditions: &Conditions, current: Option<&Meta>, key: &Key) -> Result<(), StoreError> {
-    let current = current.map_or(Current::Absent, Meta::current);
-    match conditions.judge(&current) {
+    match conditions.judge(current.map(Meta::current).as_ref()) {
         Verdict::Hold => Ok(()),
         Verdict::Fail | Verdict::Known => Err(StoreError::Condition { key: key.to_string() }),
     }
@@ -289,7 +272,8 @@ mod tests {
     use super::*;
 
     fn put(store: &Arc<Store>, key: &str) {
-        let upload = store.put(&key.parse().unwrap(), "", None).unwrap();
+        let key = Key::from_target(key).unwrap();
+        let upload = Upload::begin(Arc::clone(store), key, String::new(), None).unwrap();
         upload.commit(&Conditions::default()).unwrap();
     }
 
@@ -298,11 +282,11 @@ mod tests {
     fn an_index_that_failed_is_opened_anew() {
         let dir = tempfile::tempdir().unwrap();
         let store = Arc::new(Store::open(dir.path(), 4).unwrap());
-        put(&store, "a");
+        put(&store, "/a");
         *store.index.write().unwrap() = None;
-        put(&store, "b");
+        put(&store, "/b");
         let query = Query { prefix: String::new(), after: String::new(), limit: 9 };
-        let keys: Vec<_> = store.list(&query).unwrap().objects.into_iter().map(|o| o.0).collect();
+        let keys: Vec<_> = store.list(&query).unwrap().0.into_iter().map(|o| o.0).collect();
         assert_eq!(keys, ["a", "b"]);
     }
 }

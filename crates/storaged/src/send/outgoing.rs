@@ -34,14 +34,6 @@ impl Body {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// Everything is in the socket.
-    Done,
-    /// This number of bytes went, and there is room for more.
-    Some(usize),
-}
-
 /// Which sends of a connection's socket are hinted, and who takes that.
 #[derive(Debug, Clone, Copy)]
 pub struct Set {
@@ -121,20 +113,21 @@ impl Outgoing {
         self.body.as_ref().map_or(0, |body| body.range.end - body.range.start)
     }
 
-    /// Sends the next piece. EAGAIN says that the socket has no room. After another error the
-    /// connection must end: the peer is gone, or the object can't be read any more.
-    pub fn advance(&mut self, to: BorrowedFd<'_>) -> Result<Progress, Errno> {
-        let sent = match self.call(to) {
-            // The file is shorter than it was.
-            Ok(0) if !self.is_done() => return Err(Errno::IO),
-            Err(Errno::INTR) => 0,
-            result => result?,
-        };
-        Ok(if self.is_done() { Progress::Done } else { Progress::Some(sent) })
+    /// Whether everything is in the socket.
+    pub fn is_done(&self) -> bool {
+        self.head_sent == self.head.len() && self.left() == 0
     }
 
-    fn is_done(&self) -> bool {
-        self.head_sent == self.head.len() && self.left() == 0
+    /// Sends the next piece, and says how many bytes went. EAGAIN says that the socket has no room.
+    /// After another error the connection must end: the peer is gone, or the object can't be read
+    /// any more.
+    pub fn advance(&mut self, to: BorrowedFd<'_>) -> Result<usize, Errno> {
+        match self.call(to) {
+            // The file is shorter than it was.
+            Ok(0) if !self.is_done() => Err(Errno::IO),
+            Err(Errno::INTR) => Ok(0),
+            result => result,
+        }
     }
 
     fn call(&mut self, to: BorrowedFd<'_>) -> Result<usize, Errno> {

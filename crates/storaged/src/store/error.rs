@@ -17,19 +17,10 @@ impl IndexError {
     }
 }
 
-macro_rules! from {
-    ($($kind:ty)*) => {
-        $(impl From<$kind> for IndexError {
-            fn from(error: $kind) -> IndexError {
-                IndexError(Box::new(error.into()))
-            }
-        })*
-    };
-}
-
-from! {
-    redb::Error redb::DatabaseError redb::TransactionError redb::TableError redb::StorageError
-    redb::CommitError io::Error
+impl<E: Into<redb::Error>> From<E> for IndexError {
+    fn from(error: E) -> IndexError {
+        IndexError(Box::new(error.into()))
+    }
 }
 
 pub const CONDITION: &str = "the object is not the one that the condition names";
@@ -39,7 +30,7 @@ pub const CONDITION: &str = "the object is not the one that the condition names"
 pub enum StoreError {
     #[error("{key}: no such object")]
     NotFound { key: String },
-    #[error("{key}: the object is not the one that the condition names")]
+    #[error("{key}: {CONDITION}")]
     Condition { key: String },
     #[error("{key}: its file is gone, or too short; restore the object, or delete it")]
     Damaged { key: String },

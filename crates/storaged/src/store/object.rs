@@ -44,7 +44,7 @@ impl Meta {
     }
 
     pub fn current(&self) -> Current {
-        Current::Object(self.etag(), self.stored_at().as_secs())
+        Current { tag: Some(self.etag()), modified: Some(self.stored_at().as_secs()) }
     }
 }
 

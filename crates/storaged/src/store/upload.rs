@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
 
 use super::{Meta, Store, StoreError};
 use crate::condition::Conditions;
@@ -35,7 +34,7 @@ pub struct Upload {
 }
 
 impl Upload {
-    pub(super) fn begin(
+    pub fn begin(
         store: Arc<Store>,
         key: Key,
         content_type: String,
@@ -55,14 +54,10 @@ impl Upload {
     /// A full disk is said before the body is sent, not at its end. Nothing is taken for that: a
     /// head alone makes no disk full.
     fn check_room(&self, length: u64) -> Result<(), StoreError> {
-        let no_room = |errno| Err(StoreError::os("find room for", self.key.as_str(), errno));
-        if let Ok(disk) = rustix::fs::fstatvfs(&self.file)
-            && disk.f_bavail.saturating_mul(disk.f_frsize) < length
-        {
-            return no_room(Errno::NOSPC);
-        }
-        match getrlimit(Resource::Fsize).current {
-            Some(most) if most < length => no_room(Errno::FBIG),
+        match rustix::fs::fstatvfs(&self.file) {
+            Ok(disk) if disk.f_bavail.saturating_mul(disk.f_frsize) < length => {
+                Err(StoreError::os("find room for", self.key.as_str(), Errno::NOSPC))
+            }
             _ => Ok(()),
         }
     }
@@ -122,7 +117,7 @@ impl Drop for Upload {
 }
 
 /// Does what a [`point`] may have fail instead.
-fn step<T>(
+pub(super) fn step<T>(
     name: &str,
     doing: &'static str,
     key: &Key,
