@@ -8,7 +8,7 @@ mod answer;
 mod condition;
 pub mod config;
 mod counters;
-pub mod fault;
+mod fault;
 mod key;
 mod plan;
 mod request;

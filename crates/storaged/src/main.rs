@@ -4,17 +4,13 @@
 
 use std::process::ExitCode;
 
-use httpd::program::{Program, USAGE};
+use httpd::program::Program;
 use ntcopy::socket::Support;
 use storaged::config::Config;
-use storaged::fault;
 use storaged::serve::serve;
 
 fn main() -> ExitCode {
     let program = Program::begin("storaged");
-    if let Err(error) = fault::init() {
-        return program.fail(USAGE, error);
-    }
     let config: Config = match program.settings(capabilities) {
         Ok(config) => config,
         Err(code) => return code,
@@ -33,9 +29,6 @@ fn capabilities() -> Vec<&'static str> {
         Support::Kernel => words.push("nt-kernel"),
         Support::Module => words.push("nt-module"),
         Support::None => {}
-    }
-    if fault::OBEYED {
-        words.push("fault-points");
     }
     words
 }

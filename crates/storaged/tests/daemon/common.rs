@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use httpd::Address;
-use rustix::process::Signal;
+use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 
 use crate::peer::process::Process;
 pub use crate::peer::{PATIENCE, Peer, samples};
@@ -17,16 +18,6 @@ pub fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_storaged"));
     command.env_remove("STORAGED_FAULT");
     command
-}
-
-/// Whether this build obeys STORAGED_FAULT; where it does not, a test that wants it says so.
-pub fn has_fault_points() -> bool {
-    let words = program().arg("--capabilities").output().unwrap().stdout;
-    let has = String::from_utf8(words).unwrap().lines().any(|word| word == "fault-points");
-    if !has {
-        eprintln!("skipped: this build has no fault points (feature fault-points)");
-    }
-    has
 }
 
 /// A folder for a daemon: in memory where there is such a place, since most tests ask what is
@@ -48,6 +39,23 @@ impl Daemon {
     /// A daemon for `dir/data`.
     pub fn start(dir: &Path, args: &[&str]) -> Daemon {
         Daemon::start_with(dir, args, |_| {})
+    }
+
+    /// One that STORAGED_FAULT has die or fail.
+    pub fn start_with_fault(dir: &Path, fault: &str) -> Daemon {
+        Daemon::start_with(dir, &[], |command| {
+            command.env("STORAGED_FAULT", fault);
+        })
+    }
+
+    /// One that may have only so much of something.
+    pub fn start_limited(dir: &Path, what: Resource, most: u64) -> Daemon {
+        Daemon::start_with(dir, &[], |command| {
+            let limit = Rlimit { current: Some(most), maximum: Some(most) };
+            let set = move || setrlimit(what, limit).map_err(Into::into);
+            // SAFETY: between fork and exec only a system call is made.
+            unsafe { command.pre_exec(set) };
+        })
     }
 
     pub fn start_with(dir: &Path, args: &[&str], change: impl FnOnce(&mut Command)) -> Daemon {
@@ -109,18 +117,10 @@ impl Daemon {
         self.dir.join("data")
     }
 
-    pub fn signal(&self, signal: Signal) {
-        self.process.signal(signal);
-    }
-
-    pub fn wait(&mut self) -> ExitStatus {
-        self.process.wait()
-    }
-
     /// Ends it as a service manager would.
     pub fn stop(mut self) {
-        self.signal(Signal::TERM);
-        assert!(self.wait().success(), "{}", self.log());
+        self.process.signal(Signal::TERM);
+        assert!(self.process.wait().success(), "{}", self.log());
     }
 
     /// Ends it as a crash would.
@@ -156,14 +156,7 @@ impl Daemon {
 
 /// Bytes that differ from place to place, and from seed to seed.
 pub fn bytes(seed: u64, count: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut out = Vec::with_capacity(count + 8);
-    while out.len() < count {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        out.extend_from_slice(&state.to_le_bytes());
-    }
-    out.truncate(count);
-    out
+    let mut bytes = vec![0; count];
+    fastrand::Rng::with_seed(seed).fill(&mut bytes);
+    bytes
 }

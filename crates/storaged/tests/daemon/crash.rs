@@ -1,50 +1,40 @@
 //! The daemon dies at every step of every change, and its disk fails at every step.
-//!
-//! Needs a build that obeys STORAGED_FAULT; another says so and these tests are skipped.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Daemon, Peer, bytes, has_fault_points, scratch};
+use rustix::io::Errno;
+
+use crate::common::{Daemon, Peer, bytes, scratch};
 
 /// More steps than any change has.
 const STEPS_MAX: u64 = 60;
 
-/// A change to one key, and what is there before it.
-#[derive(Debug, Clone, Copy)]
+/// Seed and length of an object's content; `None` where there is none.
+type Content = Option<(u64, usize)>;
+
+/// A change to one key, by a PUT or a DELETE.
 struct Change {
-    name: &'static str,
     key: &'static str,
-    before: Option<(u64, usize)>,
-    /// What a PUT stores; `None`: a DELETE.
-    after: Option<(u64, usize)>,
-    /// Steps that it has at the least.
+    before: Content,
+    after: Content,
+    /// Steps that it has at the least: a PUT creates, writes, syncs twice, commits and answers; a
+    /// DELETE commits and answers.
     steps: u64,
 }
 
-const fn change(
-    name: &'static str,
-    key: &'static str,
-    before: Option<(u64, usize)>,
-    after: Option<(u64, usize)>,
-    steps: u64,
-) -> Change {
-    Change { name, key, before, after, steps }
-}
-
-/// A PUT creates, writes, syncs twice, commits and answers; a DELETE commits and answers.
+const FIRST: Change = Change { key: "/a/b/o", before: None, after: Some((1, 150_000)), steps: 6 };
 const CHANGES: [Change; 4] = [
-    change("a first object", "/a/b/o", None, Some((1, 150_000)), 6),
-    change("another version", "/a/o", Some((1, 150_000)), Some((2, 70_000)), 6),
-    change("an empty version", "/o", Some((1, 10)), Some((2, 0)), 5),
-    change("a deletion", "/a/o", Some((1, 150_000)), None, 2),
+    FIRST,
+    Change { key: "/a/o", before: Some((1, 150_000)), after: Some((2, 70_000)), steps: 6 },
+    Change { key: "/empty", before: Some((1, 10)), after: Some((2, 0)), steps: 5 },
+    Change { key: "/deleted", before: Some((1, 150_000)), after: None, steps: 2 },
 ];
 
-fn content(of: Option<(u64, usize)>) -> Option<Vec<u8>> {
+fn content(of: Content) -> Option<Vec<u8>> {
     of.map(|(seed, count)| bytes(seed, count))
 }
 
@@ -89,97 +79,75 @@ fn check(daemon: &Daemon, change: &Change, acknowledged: bool, what: &str) {
     assert_eq!(daemon.blobs(), daemon.list().len(), "{what}: files were left");
 }
 
+/// What happens at each step of a change in turn; and the answer then, `None` where the daemon dies.
+fn at_every_step(change: &Change, fault: &str, expected: Option<u16>) {
+    for step in 1..=STEPS_MAX {
+        let what = format!("{}, {fault} at step {step}", change.key);
+        let dir = scratch();
+        prepare(dir.path(), change);
+        let mut daemon = Daemon::start_with_fault(dir.path(), &format!("{fault}@change:{step}"));
+        let got = make(&daemon, change);
+        let done = matches!(got, Some(201 | 204));
+        assert!(done || got == expected, "{what}: {got:?}");
+        // The same daemon goes on, and a later one finds the same.
+        let now = got.map(|_| {
+            check(&daemon, change, done, &what);
+            stored(&mut daemon.client(), change.key)
+        });
+        if got.is_none() {
+            assert_eq!(daemon.process.wait().signal(), Some(9), "{what}: {}", daemon.log());
+        }
+        daemon.kill();
+        let daemon = Daemon::start(dir.path(), &[]);
+        check(&daemon, change, done, &what);
+        let later = stored(&mut daemon.client(), change.key);
+        assert!(now.is_none_or(|now| now == later), "{what}");
+        if done {
+            assert!(step > change.steps, "{what}: it went unnoticed");
+            return;
+        }
+        // And the change can still be made.
+        assert!(matches!(make(&daemon, change), Some(201 | 204 | 404)), "{what}");
+        check(&daemon, change, true, &what);
+    }
+    panic!("{}, {fault}: it has no end", change.key);
+}
+
 #[test]
+#[cfg_attr(not(debug_assertions), ignore = "this build has no fault points")]
 fn killed_at_every_step() {
-    if !has_fault_points() {
-        return;
-    }
-    for change in CHANGES {
-        let mut deaths = 0;
-        loop {
-            let step = deaths + 1;
-            assert!(step <= STEPS_MAX, "{}: it has no end", change.name);
-            let what = format!("{}, killed at step {step}", change.name);
-            let dir = scratch();
-            prepare(dir.path(), &change);
-            let fault = format!("kill@change:{step}");
-            let mut daemon = Daemon::start_with(dir.path(), &[], |command| {
-                command.env("STORAGED_FAULT", &fault);
-            });
-            let status = make(&daemon, &change);
-            let Some(status) = status else {
-                assert_eq!(daemon.wait().signal(), Some(9), "{what}: {}", daemon.log());
-                drop(daemon);
-                let daemon = Daemon::start(dir.path(), &[]);
-                check(&daemon, &change, false, &what);
-                // And the change can still be made.
-                assert!(matches!(make(&daemon, &change), Some(201 | 204 | 404)), "{what}");
-                check(&daemon, &change, true, &what);
-                deaths += 1;
-                continue;
-            };
-            assert!(matches!(status, 201 | 204), "{what}: {status}");
-            daemon.kill();
-            let daemon = Daemon::start(dir.path(), &[]);
-            check(&daemon, &change, true, &what);
-            break;
-        }
-        assert!(deaths >= change.steps, "{}: only {deaths} steps", change.name);
+    for change in &CHANGES {
+        at_every_step(change, "kill", None);
     }
 }
 
 #[test]
+#[cfg_attr(not(debug_assertions), ignore = "this build has no fault points")]
 fn the_disk_fails_at_every_step() {
-    if !has_fault_points() {
-        return;
+    let fails = |change, errno: Errno, status| {
+        at_every_step(change, &errno.raw_os_error().to_string(), Some(status));
+    };
+    for change in &CHANGES {
+        fails(change, Errno::IO, 500);
     }
-    for (error, status) in [("EIO", 500), ("ENOSPC", 507), ("EDQUOT", 507), ("EMFILE", 503)] {
-        for change in CHANGES {
-            for step in 1..=STEPS_MAX {
-                let what = format!("{}, {error} at step {step}", change.name);
-                let dir = scratch();
-                prepare(dir.path(), &change);
-                let fault = format!("{error}@change:{step}");
-                let daemon = Daemon::start_with(dir.path(), &[], |command| {
-                    command.env("STORAGED_FAULT", &fault);
-                });
-                let got = make(&daemon, &change);
-                let done = matches!(got, Some(201 | 204));
-                assert!(done || got == Some(status), "{what}: {got:?}");
-                // The same daemon goes on, and a later one finds the same.
-                check(&daemon, &change, done, &what);
-                let now = stored(&mut daemon.client(), change.key);
-                daemon.kill();
-                let daemon = Daemon::start(dir.path(), &[]);
-                assert!(stored(&mut daemon.client(), change.key) == now, "{what}");
-                if done && step > change.steps {
-                    break;
-                }
-                assert!(!done, "{what}: an error went unnoticed");
-            }
-            // One change is enough for the other errors; the steps are the same.
-            if error != "EIO" {
-                break;
-            }
-        }
+    for (errno, status) in [(Errno::NOSPC, 507), (Errno::DQUOT, 507), (Errno::MFILE, 503)] {
+        fails(&FIRST, errno, status);
     }
 }
 
 #[test]
+#[cfg_attr(not(debug_assertions), ignore = "this build has no fault points")]
 fn errors_of_reading_are_answered_before_the_first_byte() {
-    if !has_fault_points() {
-        return;
-    }
-    for (fault, status) in [("EIO@get.open:1", 500), ("EMFILE@get.open:1", 503)] {
+    for (errno, status) in [(Errno::IO, 500), (Errno::MFILE, 503)] {
         let dir = scratch();
         prepare(dir.path(), &CHANGES[1]);
-        let daemon = Daemon::start_with(dir.path(), &[], |command| {
-            command.env("STORAGED_FAULT", fault);
-        });
+        let fault = format!("{}@get.open:1", errno.raw_os_error());
+        let daemon = Daemon::start_with_fault(dir.path(), &fault);
         let mut client = daemon.client();
         let got = client.get("/a/o");
         assert_eq!(got.status, status, "{fault}");
-        assert!(!got.text().contains("EIO") && !got.text().contains("/tmp"), "{}", got.text());
+        let path = dir.path().to_str().unwrap();
+        assert!(!got.text().contains(path) && !got.text().contains("os error"), "{}", got.text());
         // The connection and the object are as good as before.
         assert!(client.get("/a/o").body == bytes(1, 150_000), "{fault}");
     }
@@ -191,49 +159,39 @@ fn killed_at_any_moment_under_load() {
     const KEYS: usize = 4;
     let dir = scratch();
     // For each key: the last version that was acknowledged, and the last that was sent.
-    let versions = Arc::new(Mutex::new([(0_u64, 0_u64); KEYS]));
+    let versions = [(); KEYS].map(|()| Mutex::new((0_u64, 0_u64)));
     let object = |key: usize, version: u64| bytes(version * 100 + key as u64, 90_000);
     let rounds = std::env::var("STORAGED_KILL_ROUNDS").map_or(12, |text| text.parse().unwrap());
     for round in 0..rounds {
         let daemon = Daemon::start(dir.path(), &[]);
         let mut client = daemon.client();
-        for key in 0..KEYS {
-            let (acknowledged, sent) = versions.lock().unwrap()[key];
+        for (key, versions) in versions.iter().enumerate() {
+            let (acknowledged, sent) = &mut *versions.lock().unwrap();
             let found = stored(&mut client, &format!("/k{key}"));
-            let which = (acknowledged..=sent)
+            let which = (*acknowledged..=*sent)
                 .find(|version| found == (*version > 0).then(|| object(key, *version)));
-            let which = which.unwrap_or_else(|| panic!("round {round}, key {key}: lost or torn"));
             // What is there now was read, and stays.
-            versions.lock().unwrap()[key] = (which, sent);
+            *acknowledged =
+                which.unwrap_or_else(|| panic!("round {round}, key {key}: lost or torn"));
         }
-        let stop = Arc::new(AtomicBool::new(false));
-        let writers: Vec<_> = (0..KEYS)
-            .map(|key| {
-                let (stop, versions) = (Arc::clone(&stop), Arc::clone(&versions));
+        thread::scope(|scope| {
+            for (key, versions) in versions.iter().enumerate() {
                 let mut client = daemon.client();
-                thread::spawn(move || {
-                    while !stop.load(Ordering::Relaxed) {
-                        let version = versions.lock().unwrap()[key].1 + 1;
-                        versions.lock().unwrap()[key].1 = version;
-                        let body = object(key, version);
-                        match client.try_request("PUT", &format!("/k{key}"), "", &body) {
-                            Some(response) => {
-                                assert!(matches!(response.status, 201 | 204));
-                                versions.lock().unwrap()[key].0 = version;
-                            }
-                            None => return,
-                        }
+                scope.spawn(move || {
+                    let (acknowledged, sent) = &mut *versions.lock().unwrap();
+                    loop {
+                        *sent += 1;
+                        let body = object(key, *sent);
+                        let put = client.try_request("PUT", &format!("/k{key}"), "", &body);
+                        let Some(put) = put else { return };
+                        assert!(matches!(put.status, 201 | 204));
+                        *acknowledged = *sent;
                     }
-                })
-            })
-            .collect();
-        thread::sleep(Duration::from_millis(40 + round % 12 * 17));
-        daemon.kill();
-        stop.store(true, Ordering::Relaxed);
-        for writer in writers {
-            writer.join().unwrap();
-        }
+                });
+            }
+            thread::sleep(Duration::from_millis(40 + round % 12 * 17));
+            daemon.kill();
+        });
     }
-    let versions = versions.lock().unwrap();
-    assert!(versions.iter().all(|(acknowledged, _)| *acknowledged > 0), "{versions:?}");
+    assert!(versions.iter().all(|versions| versions.lock().unwrap().0 > 0), "{versions:?}");
 }

@@ -2,13 +2,15 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::common::{Daemon, PATIENCE, bytes, has_fault_points, program, scratch};
-use rustix::process::{Resource, Rlimit, Signal, setrlimit};
+use rustix::process::{Resource, Signal};
+
+use crate::common::{Daemon, PATIENCE, bytes, program, scratch};
 
 #[test]
 fn a_folder_has_one_daemon_and_a_socket_too() {
@@ -54,10 +56,11 @@ fn what_is_in_flight_is_finished_and_nothing_begins() {
     assert_eq!(idle.get("/none").status, 404);
     // The daemon has to have read the upload too: its connection alone would be one that nothing
     // has begun on.
-    while daemon.stat()["received_body_bytes_total"] != content.len() as u64 + 2 {}
-    daemon.signal(Signal::HUP);
+    let all = content.len() as u64 + 2;
+    daemon.wait_for_stat(|stat| stat["received_body_bytes_total"] == all);
+    daemon.process.signal(Signal::HUP);
     assert_eq!(idle.get("/none").status, 404, "it goes on");
-    daemon.signal(Signal::TERM);
+    daemon.process.signal(Signal::TERM);
     idle.assert_ended();
     // The other worker may be a moment later to stop listening.
     let until = Instant::now() + PATIENCE;
@@ -69,7 +72,7 @@ fn what_is_in_flight_is_finished_and_nothing_begins() {
     assert_eq!(put.status, 201);
     assert!(reading.answer().unwrap().body == content);
     drop((reading, writing));
-    assert!(daemon.wait().success());
+    assert!(daemon.process.wait().success());
     let daemon = Daemon::start(dir.path(), &[]);
     assert_eq!(daemon.client().get("/p").body, b"abcd");
 }
@@ -77,14 +80,7 @@ fn what_is_in_flight_is_finished_and_nothing_begins() {
 #[test]
 fn too_few_descriptors() {
     let dir = scratch();
-    let daemon = Daemon::start_with(dir.path(), &[], |command| {
-        let limit = || {
-            let few = Rlimit { current: Some(60), maximum: Some(60) };
-            setrlimit(Resource::Nofile, few).map_err(Into::into)
-        };
-        // SAFETY: between fork and exec only a system call is made.
-        unsafe { command.pre_exec(limit) };
-    });
+    let daemon = Daemon::start_limited(dir.path(), Resource::Nofile, 60);
     // More objects than may be open: the oldest make room.
     for at in 0..80 {
         assert_eq!(daemon.client().put(&format!("/{at}"), &bytes(at, 100)).status, 201);
@@ -106,15 +102,11 @@ fn too_few_descriptors() {
     println!("out of descriptors, {open} open: {ticks} % of a CPU");
     assert!(ticks < 20, "{ticks} ticks of a hundred");
     assert!(daemon.log().matches("out of descriptors").count() < 40, "it spins");
-    while let Some(mut client) = clients.pop() {
-        clients.truncate(clients.len().saturating_sub(1));
-        client.send(b"GET /3 HTTP/1.1\r\nHost: t\r\n\r\n");
-        // Those who went may still hold what the object would be opened with.
-        if clients.is_empty() {
-            let status = client.answer().unwrap().status;
-            assert!([200, 503].contains(&status), "{status}");
-        }
-    }
+    // Those who went may still hold what the object would be opened with.
+    let mut last = clients.pop().unwrap();
+    drop(clients);
+    let status = last.get("/3").status;
+    assert!([200, 503].contains(&status), "{status}");
     while daemon.client().get("/3").status != 200 {
         assert!(Instant::now() < until);
     }
@@ -163,21 +155,14 @@ fn a_head_alone_reserves_little_of_the_disk() {
     }
     let held = || -> u64 {
         let files = fs::read_dir(daemon.data().join("blobs")).unwrap();
-        files
-            .map(|file| {
-                std::os::unix::fs::MetadataExt::blocks(&file.unwrap().metadata().unwrap()) * 512
-            })
-            .sum()
+        files.map(|file| file.unwrap().metadata().unwrap().blocks() * 512).sum()
     };
     let (promised, sent) = (held(), 1 << 20);
     for client in &mut clients {
         client.send(bytes(1, sent));
     }
     let all = clients.len() * sent;
-    let until = Instant::now() + PATIENCE;
-    while daemon.stat()["received_body_bytes_total"] != all as u64 {
-        assert!(Instant::now() < until);
-    }
+    daemon.wait_for_stat(|stat| stat["received_body_bytes_total"] == all as u64);
     let came = held();
     println!(
         "ten heads that promise 1 GiB each have reserved {promised} bytes; with {sent} bytes of each \
@@ -192,14 +177,7 @@ fn a_head_alone_reserves_little_of_the_disk() {
 #[test]
 fn a_file_that_may_not_grow() {
     let dir = scratch();
-    let daemon = Daemon::start_with(dir.path(), &[], |command| {
-        let limit = || {
-            let small = Rlimit { current: Some(8 << 20), maximum: Some(8 << 20) };
-            setrlimit(Resource::Fsize, small).map_err(Into::into)
-        };
-        // SAFETY: between fork and exec only a system call is made.
-        unsafe { command.pre_exec(limit) };
-    });
+    let daemon = Daemon::start_limited(dir.path(), Resource::Fsize, 8 << 20);
     let kept = bytes(1, 500_000);
     assert_eq!(daemon.client().put("/o", &kept).status, 201);
     assert_eq!(daemon.client().put("/o", &bytes(2, 9 << 20)).status, 507);
@@ -210,23 +188,6 @@ fn a_file_that_may_not_grow() {
     assert!(daemon.client().get("/o").body == kept);
     assert_eq!(daemon.blobs(), 1);
     daemon.stop();
-}
-
-#[test]
-fn a_mistake_has_its_exit_code() {
-    for (args, fault, word) in [
-        (&["--listen", "unix:/s"][..], None, "--data"),
-        (&["--config", "/none"], None, "/none: No such file"),
-        (&["--verify", "once"], None, "--verify"),
-        (&["--capabilities"], Some("kill"), "expected WHAT@STEP"),
-    ] {
-        let mut command = program();
-        command.args(args).envs(fault.map(|fault| ("STORAGED_FAULT", fault)));
-        let output = command.output().unwrap();
-        let words = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {words}");
-        assert!(words.contains(word), "{args:?}: {words}");
-    }
 }
 
 /// Ends with the same code as `cat` would, and without a panic.
@@ -260,48 +221,10 @@ fn a_reader_that_is_gone_and_a_full_disk() {
     quiet.stop();
 }
 
-#[test]
-fn on_a_terminal_the_log_is_the_same() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = folder.path().display();
-    let script = format!(
-        "{} --listen unix:{at}/s --data {at}/data & \
-         until [ -S {at}/s ] || ! kill -0 $!; do sleep 0.1; done; kill $!; wait $!",
-        env!("CARGO_BIN_EXE_storaged")
-    );
-    let mut terminal = Command::new("script");
-    terminal.args(["--quiet", "--return", "--command", &script, "/dev/null"]);
-    let output = terminal.env("TERM", "xterm").stdin(Stdio::null()).output().unwrap();
-    let log = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{log}");
-    assert!(log.contains("INFO ended") && !log.contains('\x1b') && !log.contains("ansi"), "{log}");
-}
-
-/// Deep keys leave nothing that a list or a start would have to walk through.
-#[test]
-fn keys_that_are_deleted_leave_nothing() {
-    let dir = scratch();
-    let daemon = Daemon::start(dir.path(), &[]);
-    let mut client = daemon.client();
-    let deep = |at: usize| format!("/{at}/{}", ["s"; 31].join("/"));
-    for at in 0..75 {
-        assert_eq!(client.put(&deep(at), b"x").status, 201);
-    }
-    assert_eq!((daemon.list().len(), daemon.blobs()), (75, 75));
-    for at in 0..75 {
-        assert_eq!(client.delete(&deep(at)).status, 204);
-    }
-    assert_eq!((daemon.list().len(), daemon.blobs()), (0, 0));
-    let names = fs::read_dir(daemon.data()).unwrap().count();
-    assert_eq!(names, 2, "an index and an empty folder");
-}
-
 /// The disk does not answer lists, or changes: others are served all the same.
 #[test]
+#[cfg_attr(not(debug_assertions), ignore = "this build has no fault points")]
 fn who_waits_for_the_disk_makes_nobody_else_wait() {
-    if !has_fault_points() {
-        return;
-    }
     for (fault, stuck) in [
         ("stall@list", "GET / HTTP/1.1\r\nHost: h\r\n\r\n"),
         ("stall@delete.commit", "DELETE /o HTTP/1.1\r\nHost: h\r\n\r\n"),
@@ -313,9 +236,7 @@ fn who_waits_for_the_disk_makes_nobody_else_wait() {
         }
         daemon.client().put("/o", b"x");
         daemon.kill();
-        let mut daemon = Daemon::start_with(dir.path(), &[], |command| {
-            command.env("STORAGED_FAULT", fault);
-        });
+        let mut daemon = Daemon::start_with_fault(dir.path(), fault);
         let mut clients: Vec<_> = (0..40).map(|_| daemon.client()).collect();
         for client in &mut clients {
             client.send(stuck.as_bytes());
@@ -328,8 +249,8 @@ fn who_waits_for_the_disk_makes_nobody_else_wait() {
             assert_eq!(daemon.client().put("/new", b"x").status, 201);
         }
         drop(clients);
-        daemon.signal(Signal::TERM);
-        daemon.signal(Signal::INT);
-        assert!(daemon.wait().success(), "a disk that does not answer holds no end up");
+        daemon.process.signal(Signal::TERM);
+        daemon.process.signal(Signal::INT);
+        assert!(daemon.process.wait().success(), "a disk that does not answer holds no end up");
     }
 }
