@@ -6,117 +6,88 @@ use crate::lists::unique;
 use crate::record::{Cell, Params, number, word};
 use crate::units::{Bytes, count};
 
-struct Param {
-    name: &'static str,
-    /// The parameter in words, by its value and those beside it; none where it says nothing.
-    words: fn(&Value, &Params) -> Option<String>,
-}
+/// A parameter's name, and the parameter in words, by its value and those beside it; none where it
+/// says nothing.
+type Param = (&'static str, fn(&Value, &Params) -> Option<String>);
 
 /// In the order in which they are said. Parameters that say where a cell ran are none of these.
 const PARAMS: [Param; 28] = [
-    Param { name: "sends", words: |value, _| Some(format!("{} sends", text(value))) },
-    Param { name: "clocked", words: one_of_two_senders },
-    Param { name: "program", words: |value, _| Some(listed(value)) },
-    Param { name: "family", words: family },
-    Param { name: "task", words: task },
-    Param { name: "level", words: |value, _| Some(text(value)) },
-    Param { name: "size_bytes", words: size_unless_task },
-    Param { name: "action", words: |value, _| Some(text(value)) },
-    Param { name: "read_back", words: read_back },
-    Param { name: "user", words: |value, _| Some(format!("the {} writes", text(value))) },
-    Param { name: "use", words: bytes_written },
-    Param { name: "source", words: heats },
-    Param { name: "threads", words: |value, _| counted(value, "thread").filter(|_| more(value)) },
-    Param { name: "object_bytes", words: |value, _| sized("objects of", value) },
-    Param { name: "request_bytes", words: both_ways },
-    Param { name: "message_bytes", words: |value, _| sized("messages of", value) },
-    Param { name: "dataset_bytes", words: |value, _| sized("data set of", value) },
-    Param { name: "victim", words: |value, _| Some(text(value)) },
-    Param { name: "hot_set_bytes", words: |value, _| sized("hot set of", value) },
-    Param {
-        name: "in_flight_bytes",
-        words: |value, _| Some(format!("{} in flight", bytes(value)?)),
-    },
-    Param { name: "sockets", words: sockets },
-    Param { name: "connections", words: |value, _| counted(value, "connection") },
-    Param { name: "large_rate", words: large_rate },
-    Param { name: "rate_bytes_per_s", words: rate },
-    Param { name: "offered_bytes_per_s", words: rate_unless_asked },
-    Param { name: "offered_requests_per_1000_s", words: requests },
-    Param { name: "p99_limit_ns", words: |value, _| Some(format!("p99 within {}", time(value)?)) },
-    Param { name: "form", words: schedule },
+    ("sends", |value, _| Some(format!("{} sends", text(value)))),
+    ("clocked", one_of_two_senders),
+    ("program", |value, _| Some(listed(value))),
+    ("family", family),
+    ("task", task),
+    ("level", |value, _| Some(text(value))),
+    ("size_bytes", size_unless_task),
+    ("action", |value, _| Some(text(value))),
+    ("read_back", read_back),
+    ("user", |value, _| Some(format!("the {} writes", text(value)))),
+    ("use", bytes_written),
+    ("source", heats),
+    ("threads", |value, _| counted(value, "thread").filter(|_| more(value))),
+    ("object_bytes", |value, _| sized("objects of", value)),
+    ("request_bytes", both_ways),
+    ("message_bytes", |value, _| sized("messages of", value)),
+    ("dataset_bytes", |value, _| sized("data set of", value)),
+    ("victim", |value, _| Some(text(value))),
+    ("hot_set_bytes", |value, _| sized("hot set of", value)),
+    ("in_flight_bytes", |value, _| Some(format!("{} in flight", bytes(value)?))),
+    ("sockets", sockets),
+    ("connections", |value, _| counted(value, "connection")),
+    ("large_rate", large_rate),
+    ("rate_bytes_per_s", rate),
+    ("offered_bytes_per_s", rate_unless_asked),
+    ("offered_requests_per_1000_s", requests),
+    ("p99_limit_ns", |value, _| Some(format!("p99 within {}", time(value)?))),
+    ("form", schedule),
 ];
 
 /// What else is said of cells that have it in common. What no reader needs has no words.
 const DETAILS: [Param; 44] = [
-    Param {
-        name: "app",
-        words: |value, params| Some(text(params.get("app_version").unwrap_or(value))),
-    },
-    Param {
-        name: "multiget_keys",
-        words: |value, _| Some(format!("multigets of {} keys", text(value))),
-    },
-    Param { name: "small_bytes", words: values },
-    Param { name: "chunk_bytes", words: |value, _| sized("chunks of", value) },
-    Param {
-        name: "server_cpu",
-        words: |value, params| placed(value, params, "client_cpu", "program and client"),
-    },
-    Param {
-        name: "sender_cpu",
-        words: |value, params| placed(value, params, "reader_cpu", "sender and reader"),
-    },
-    Param {
-        name: "sender_cpus",
-        words: |value, _| Some(format!("senders on CPUs {}", text(value))),
-    },
-    Param {
-        name: "reader_cpus",
-        words: |value, _| Some(format!("reader on CPUs {}", text(value))),
-    },
-    Param {
-        name: "iterations",
-        words: |value, _| Some(format!("{} sends per sample", text(value))),
-    },
-    Param { name: "workers", words: |value, _| counted(value, "worker") },
-    Param { name: "senders", words: |value, _| counted(value, "sender") },
-    Param { name: "stack", words: |value, _| Some(text(value)) },
-    Param { name: "transport", words: |value, _| Some(format!("backend on {}", text(value))) },
-    Param {
-        name: "scheme",
-        words: |value, _| Some(text(value)).filter(|scheme| scheme != "plain"),
-    },
-    Param { name: "nginx_buffer_bytes", words: |value, _| sized("nginx buffers of", value) },
-    Param { name: "congestion", words: |value, _| Some(format!("TCP {}", text(value))) },
-    Param { name: "between", words: |value, _| Some(format!("over {}", text(value))) },
-    Param { name: "mtu_bytes", words: |value, _| sized("MTU of", value) },
-    Param { name: "pieces", words: |value, _| Some(format!("in {} pieces", text(value))) },
-    Param { name: "pipe_bytes", words: |value, _| sized("pipe of", value) },
-    Param { name: "sndbuf_bytes", words: |value, _| sized("SO_SNDBUF of", value) },
-    Param { name: "pass_bytes", words: |value, _| sized("passes of", value) },
-    Param { name: "region_bytes", words: |value, _| sized("region of", value) },
-    Param { name: "libc_tuned_threshold_bytes", words: |value, _| sized("libc-tuned from", value) },
-    Param { name: "value", words: |value, _| Some(format!("filled with {}", text(value))) },
-    Param { name: "pages", words: |value, _| Some(format!("{} pages", text(value))) },
-    Param { name: "cpus", words: |value, _| Some(format!("CPU {}", text(value))) },
-    Param { name: "note", words: |value, _| Some(text(value)) },
-    Param { name: "app_version", words: nothing },
-    Param { name: "asked_rate_bytes_per_s", words: nothing },
-    Param { name: "boots", words: nothing },
-    Param { name: "client_cpu", words: nothing },
-    Param { name: "destination", words: nothing },
-    Param { name: "hardware_counters", words: nothing },
-    Param { name: "large_bytes", words: nothing },
-    Param { name: "lowest_requests_per_1000_s", words: nothing },
-    Param { name: "reader_cpu", words: nothing },
-    Param { name: "response_bytes", words: nothing },
-    Param { name: "small_connections", words: nothing },
-    Param { name: "small_keys", words: nothing },
-    Param { name: "small_per_object", words: nothing },
-    Param { name: "starts", words: nothing },
-    Param { name: "streamer_cpu", words: nothing },
-    Param { name: "victim_cpu", words: nothing },
+    ("app", |value, params| Some(text(params.get("app_version").unwrap_or(value)))),
+    ("multiget_keys", |value, _| Some(format!("multigets of {} keys", text(value)))),
+    ("small_bytes", values),
+    ("chunk_bytes", |value, _| sized("chunks of", value)),
+    ("server_cpu", |value, params| placed(value, params, "client_cpu", "program and client")),
+    ("sender_cpu", |value, params| placed(value, params, "reader_cpu", "sender and reader")),
+    ("sender_cpus", |value, _| Some(format!("senders on CPUs {}", text(value)))),
+    ("reader_cpus", |value, _| Some(format!("reader on CPUs {}", text(value)))),
+    ("iterations", |value, _| Some(format!("{} sends per sample", text(value)))),
+    ("workers", |value, _| counted(value, "worker")),
+    ("senders", |value, _| counted(value, "sender")),
+    ("stack", |value, _| Some(text(value))),
+    ("transport", |value, _| Some(format!("backend on {}", text(value)))),
+    ("scheme", |value, _| Some(text(value)).filter(|scheme| scheme != "plain")),
+    ("nginx_buffer_bytes", |value, _| sized("nginx buffers of", value)),
+    ("congestion", |value, _| Some(format!("TCP {}", text(value)))),
+    ("between", |value, _| Some(format!("over {}", text(value)))),
+    ("mtu_bytes", |value, _| sized("MTU of", value)),
+    ("pieces", |value, _| Some(format!("in {} pieces", text(value)))),
+    ("pipe_bytes", |value, _| sized("pipe of", value)),
+    ("sndbuf_bytes", |value, _| sized("SO_SNDBUF of", value)),
+    ("pass_bytes", |value, _| sized("passes of", value)),
+    ("region_bytes", |value, _| sized("region of", value)),
+    ("libc_tuned_threshold_bytes", |value, _| sized("libc-tuned from", value)),
+    ("value", |value, _| Some(format!("filled with {}", text(value)))),
+    ("pages", |value, _| Some(format!("{} pages", text(value)))),
+    ("cpus", |value, _| Some(format!("CPU {}", text(value)))),
+    ("note", |value, _| Some(text(value))),
+    ("app_version", nothing),
+    ("asked_rate_bytes_per_s", nothing),
+    ("boots", nothing),
+    ("client_cpu", nothing),
+    ("destination", nothing),
+    ("hardware_counters", nothing),
+    ("large_bytes", nothing),
+    ("lowest_requests_per_1000_s", nothing),
+    ("reader_cpu", nothing),
+    ("response_bytes", nothing),
+    ("small_connections", nothing),
+    ("small_keys", nothing),
+    ("small_per_object", nothing),
+    ("starts", nothing),
+    ("streamer_cpu", nothing),
+    ("victim_cpu", nothing),
 ];
 
 /// Those that tell cells of a table apart, where they differ: the first of them is what a chart's
@@ -151,7 +122,7 @@ fn words(params: &Params) -> Vec<String> {
 }
 
 fn said_by<'p>(rows: &'p [Param], params: &'p Params) -> impl Iterator<Item = String> + 'p {
-    rows.iter().filter_map(|param| (param.words)(params.get(param.name)?, params))
+    rows.iter().filter_map(|(name, words)| words(params.get(*name)?, params))
 }
 
 /// The parameters by which the cells of a record differ along an axis, the widest axis first; the
@@ -178,7 +149,7 @@ pub fn group_words(params: &Params, axes: &[&str]) -> (String, String) {
     let published = word(&kept, "published").map(|label| format!("as published for {label}"));
     let said: Vec<String> = published.into_iter().chain(words(&kept)).collect();
     let is_told = |name: &str| {
-        name == "published" || PARAMS.iter().chain(&DETAILS).any(|param| param.name == name)
+        name == "published" || PARAMS.iter().chain(&DETAILS).any(|(known, _)| *known == name)
     };
     let unknown = kept.iter().filter(|(name, _)| !is_told(name));
     let unknown = unknown.map(|(name, value)| named(name, value));
@@ -191,7 +162,7 @@ pub fn group_words(params: &Params, axes: &[&str]) -> (String, String) {
 pub fn axis_words(params: &Params, axes: &[&str]) -> String {
     let own = |name: &&str| Some(((*name).to_owned(), params.get(*name)?.clone()));
     let own: Params = axes.iter().filter_map(own).collect();
-    let is_told = |name: &str| PARAMS.iter().any(|param| param.name == name);
+    let is_told = |name: &str| PARAMS.iter().any(|(known, _)| *known == name);
     let mut said = words(&own);
     said.extend(own.iter().filter(|(name, _)| !is_told(name)).map(|(name, v)| named(name, v)));
     said.join(", ")

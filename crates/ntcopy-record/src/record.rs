@@ -172,9 +172,7 @@ impl Machine {
         let cpus = self.kernel_own_cpus.iter().map(ToString::to_string);
         cpus.reduce(|list, cpu| format!("{list}, {cpu}"))
     }
-}
 
-impl Machine {
     /// Whether a name among a sample's counters is one of the hardware's, or a mark beside one
     /// (`cycles:counted_permille`).
     #[must_use]

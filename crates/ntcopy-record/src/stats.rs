@@ -183,6 +183,22 @@ pub struct Versus {
 }
 
 impl Versus {
+    /// Of the ratio in each group, and each group's figure of the one and of the other.
+    pub(crate) fn new(
+        ratios: Vec<f64>,
+        [ours, theirs]: [&[f64]; 2],
+        misses_permille: u32,
+    ) -> Versus {
+        Versus {
+            ratio: median(&ratios),
+            ci: interval_missing(&ratios, misses_permille),
+            misses_permille,
+            median: median(ours),
+            other_median: median(theirs),
+            ratios,
+        }
+    }
+
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         Verdict::from_interval(self.ci)
@@ -219,15 +235,7 @@ pub fn versus(record: &Record, cell: u32, mode: &str, other: &str, metric: &str)
         return None;
     }
     let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs).collect();
-    let misses_permille = record.misses_permille(cell);
-    Some(Versus {
-        ratio: median(&ratios),
-        ci: interval_missing(&ratios, misses_permille),
-        misses_permille,
-        median: median(&ours),
-        other_median: median(&theirs),
-        ratios,
-    })
+    Some(Versus::new(ratios, [&ours, &theirs], record.misses_permille(cell)))
 }
 
 /// The rates of mode and baseline in the groups that have both.

@@ -1,9 +1,7 @@
 //! What a record of footprints says: how many lines of a cache each call displaced.
 
-use serde_json::Value;
-
 use super::{Versus, interval, median};
-use crate::record::{Cell, ExperimentKind, MISSES_PERMILLE, Record, Sample};
+use crate::record::{Cell, ExperimentKind, MISSES_PERMILLE, Record, Sample, number, word};
 
 /// The trigger that does nothing: the baseline.
 pub const NOTHING: &str = "nothing";
@@ -151,8 +149,9 @@ impl LevelFigures {
 #[must_use]
 pub fn levels(record: &Record) -> Vec<LevelFigures> {
     let mut levels: Vec<LevelFigures> = Vec::new();
-    for cell in record.cells.iter().filter(|cell| word(cell, param::CALL) == Some(NOTHING)) {
-        let Some(level) = word(cell, param::LEVEL) else { continue };
+    for cell in record.cells.iter().filter(|cell| word(&cell.params, param::CALL) == Some(NOTHING))
+    {
+        let Some(level) = word(&cell.params, param::LEVEL) else { continue };
         levels.extend(level_figures(record, cell, level));
     }
     levels
@@ -168,28 +167,21 @@ pub fn versus(record: &Record, cell: &Cell, call: &str) -> Option<Versus> {
     if record.header.experiment != ExperimentKind::Footprint {
         return None;
     }
-    let level = word(cell, param::LEVEL)?;
+    let level = word(&cell.params, param::LEVEL)?;
     let levels = levels(record);
     let level = levels.iter().find(|one| one.level == level)?;
     let figures = level.calls.iter().find(|one| one.call == call && one.bytes > 0)?;
     let own = figures.bytes as f64 / LINE_BYTES;
     // A difference of one line cannot be measured.
     let ratios: Vec<f64> = figures.each_lines.iter().map(|lines| own / lines.max(1.0)).collect();
-    Some(Versus {
-        ratio: median(&ratios),
-        ci: interval(&ratios),
-        misses_permille: MISSES_PERMILLE,
-        median: figures.lines,
-        other_median: own,
-        ratios,
-    })
+    Some(Versus::new(ratios, [&figures.each_lines, &[own]], MISSES_PERMILLE))
 }
 
 fn level_figures(record: &Record, nothing: &Cell, level: &str) -> Option<LevelFigures> {
     let of_level: Vec<(&Cell, &Sample)> = record
         .cells
         .iter()
-        .filter(|cell| word(cell, param::LEVEL) == Some(level))
+        .filter(|cell| word(&cell.params, param::LEVEL) == Some(level))
         .filter_map(|cell| {
             let sample = record.samples.iter().find(|sample| sample.cell == cell.cell)?;
             displaced(sample).map(|_| (cell, sample))
@@ -199,8 +191,8 @@ fn level_figures(record: &Record, nothing: &Cell, level: &str) -> Option<LevelFi
     let idle = displaced(idle)?;
     let mut level = LevelFigures {
         level: level.to_owned(),
-        primed_lines: number(nothing, param::PRIMED)?,
-        threshold_cycles: number(nothing, param::THRESHOLD)?,
+        primed_lines: number(&nothing.params, param::PRIMED)?,
+        threshold_cycles: number(&nothing.params, param::THRESHOLD)?,
         missing_lines: median(&idle),
         least_lines: None,
         curve: Vec::new(),
@@ -214,15 +206,15 @@ fn level_figures(record: &Record, nothing: &Cell, level: &str) -> Option<LevelFi
         of_level.iter().map(|(cell, sample)| (*cell, *sample, net(sample))).collect();
     let noise = interval(&idle).1 - level.missing_lines;
     for (cell, _, net) in &rows {
-        if word(cell, param::CALL) == Some("known-read") {
+        if word(&cell.params, param::CALL) == Some("known-read") {
             let most = level.curve.last().map_or(0.0, |point| point.1);
-            let known = number(cell, param::KNOWN)? as f64;
+            let known = number(&cell.params, param::KNOWN)? as f64;
             level.curve.push((known, median(net).max(most)));
         }
     }
     level.least_lines = Some(level.equivalent(noise.max(1.0)));
     for (cell, sample, net) in &rows {
-        let call = word(cell, param::CALL).unwrap_or_default();
+        let call = word(&cell.params, param::CALL).unwrap_or_default();
         match call.strip_prefix("check-") {
             Some(how) => level.checks.extend(check(&level, how, cell, net)),
             None if call == NOTHING || call == "known-read" => {}
@@ -233,7 +225,7 @@ fn level_figures(record: &Record, nothing: &Cell, level: &str) -> Option<LevelFi
 }
 
 fn check(level: &LevelFigures, how: &str, cell: &Cell, net: &[f64]) -> Option<Check> {
-    let known_lines = number(cell, param::KNOWN)? as f64;
+    let known_lines = number(&cell.params, param::KNOWN)? as f64;
     let found_lines = match how {
         "read" => median(&net.iter().map(|n| level.equivalent(*n)).collect::<Vec<f64>>()),
         _ => median(net),
@@ -251,7 +243,7 @@ fn one(
     net: &[f64],
 ) -> Option<CallFigures> {
     let lines: Vec<f64> = net.iter().map(|n| level.equivalent(*n)).collect();
-    let bytes = number(cell, param::BYTES)?;
+    let bytes = number(&cell.params, param::BYTES)?;
     let displaced_lines = median(net);
     let took: Vec<f64> = sample.series.get("call_ns")?.iter().map(|ns| *ns as f64).collect();
     Some(CallFigures {
@@ -270,14 +262,6 @@ fn one(
 fn displaced(sample: &Sample) -> Option<Vec<f64>> {
     let lines = sample.series.get(DISPLACED)?;
     (!lines.is_empty()).then(|| lines.iter().map(|count| *count as f64).collect())
-}
-
-fn word<'a>(cell: &'a Cell, name: &str) -> Option<&'a str> {
-    cell.params.get(name).and_then(Value::as_str)
-}
-
-fn number(cell: &Cell, name: &str) -> Option<u64> {
-    cell.params.get(name).and_then(Value::as_u64)
 }
 
 #[cfg(test)]

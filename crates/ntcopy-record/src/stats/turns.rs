@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{MIN_PAIRS, Verdict, Versus, interval_missing, median};
-use crate::record::{ExperimentKind, Params, Record, Sample};
+use super::{MIN_PAIRS, Verdict, Versus};
+use crate::record::{ExperimentKind, Params, Record, Sample, word};
 
 /// The program as it is: the baseline.
 pub const PLAIN: &str = "plain";
@@ -48,40 +48,30 @@ pub struct Outcome {
 #[must_use]
 pub fn outcome(record: &Record) -> Option<Outcome> {
     let params = record.cells.first()?.params.clone();
-    let word = |name: &str| params.get(name).and_then(Value::as_str);
-    let metric = word(METRIC)?.to_owned();
-    let more_is_better = word(BETTER)? == "more";
+    let metric = word(&params, METRIC)?.to_owned();
+    let more_is_better = word(&params, BETTER)? == "more";
     let of = |mode: &str| -> BTreeMap<u32, &Sample> {
         let samples = record.samples.iter().filter(|sample| sample.mode == mode);
         samples.map(|sample| (sample.pair, sample)).collect()
     };
     let (plain, hinted) = (of(PLAIN), of(HINTED));
-    let both: Vec<(f64, f64)> = hinted
-        .iter()
-        .filter_map(|(pair, hinted)| Some((figure(hinted)?, figure(plain.get(pair)?)?)))
-        .collect();
-    if both.len() < MIN_PAIRS {
+    let both =
+        |(pair, hinted): (&u32, &&Sample)| Some((figure(hinted)?, figure(plain.get(pair)?)?));
+    let (ours, theirs): (Vec<f64>, Vec<f64>) = hinted.iter().filter_map(both).unzip();
+    if ours.len() < MIN_PAIRS {
         return None;
     }
-    let better = |(hinted, plain): &(f64, f64)| {
+    let better = |(hinted, plain): (&f64, &f64)| {
         if more_is_better { hinted / plain } else { plain / hinted }
     };
-    let ratios: Vec<f64> = both.iter().map(better).collect();
-    let misses_permille = record.misses_permille(0);
+    let ratios = ours.iter().zip(&theirs).map(better).collect();
     let mut counted: BTreeMap<String, u64> = BTreeMap::new();
     for (name, bytes) in hinted.values().flat_map(|sample| &sample.counters) {
         *counted.entry(name.clone()).or_default() += bytes;
     }
     Some(Outcome {
         metric,
-        versus: Versus {
-            ratio: median(&ratios),
-            ci: interval_missing(&ratios, misses_permille),
-            misses_permille,
-            median: median(&both.iter().map(|(hinted, _)| *hinted).collect::<Vec<f64>>()),
-            other_median: median(&both.iter().map(|(_, plain)| *plain).collect::<Vec<f64>>()),
-            ratios,
-        },
+        versus: Versus::new(ratios, [&ours, &theirs], record.misses_permille(0)),
         counted,
         counted_plain: plain.values().flat_map(|sample| sample.counters.values()).sum(),
         params,
