@@ -131,9 +131,7 @@ fn title(records: &[Record], summaries: &[Summary]) -> String {
 fn contents(records: &[Record]) -> String {
     let names = unique(records.iter().map(|record| record.header.experiment.as_str()));
     let plural = if names.len() == 1 { "" } else { "s" };
-    let mut cpus: Vec<&str> = records.iter().map(|r| r.machine.cpu_model.as_str()).collect();
-    cpus.sort_unstable();
-    cpus.dedup();
+    let cpus = unique(records.iter().map(|record| record.machine.cpu_model.as_str()));
     match (names.as_slice(), cpus.as_slice()) {
         ([], _) => "ntcopy: no record".to_owned(),
         (names, [cpu]) => format!("ntcopy: experiment{plural} {} on {cpu}", names.join(", ")),

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use ntcopy_record::advice::{Advice, Decision, Topic, Value};
 
+use super::figure;
 use crate::text;
 
 /// The first words of each file: what has them may be replaced by a newer one.
@@ -95,9 +96,7 @@ fn environment(all: &[Advice], others: &str) -> Option<DropIn> {
     }
     let mut text = head("glibc's thresholds for sessions that systemd starts: environment.d(5).");
     text.push('\n');
-    for advice in with {
-        text.push_str(&comment(advice));
-    }
+    text.extend(with.into_iter().map(comment));
     text.push_str(&format!("GLIBC_TUNABLES={}\n", tunables(all, others)));
     Some(DropIn {
         path: ENVIRONMENT.into(),
@@ -119,9 +118,7 @@ fn example(all: &[Advice], others: &str, program: &Path) -> Option<DropIn> {
          service.",
     );
     text.push_str("\n[Service]\n");
-    for advice in &with {
-        text.push_str(&comment(advice));
-    }
+    text.extend(with.iter().copied().map(comment));
     if !with.is_empty() {
         text.push_str(&format!("Environment=GLIBC_TUNABLES={}\n", tunables(all, others)));
     }
@@ -225,9 +222,7 @@ fn head(what: &str) -> String {
 }
 
 fn comment(advice: &Advice) -> String {
-    let gain = advice
-        .gain
-        .map_or(String::new(), |gain| format!("{}, ", text::with_interval(gain.ratio, gain.ci)));
+    let gain = advice.gain.map_or(String::new(), |gain| format!("{}, ", figure(&gain)));
     hashed(&format!(
         "{}: {gain}{} cells, record {}",
         advice.topic.slug(),

@@ -214,7 +214,7 @@ pub(super) fn cells<'a>(record: &'a Record, select: &Select) -> Result<Vec<&'a C
 fn is_meant(cell: &Cell, select: &Select) -> bool {
     select.iter().all(|(name, wanted)| match name.strip_suffix("_from") {
         Some(name) => {
-            let has = cell.params.get(name).and_then(serde_json::Value::as_u64);
+            let has = ntcopy_record::number(&cell.params, name);
             has.zip(wanted.as_u64()).is_some_and(|(has, least)| has >= least)
         }
         None => cell.params.get(name) == Some(wanted),

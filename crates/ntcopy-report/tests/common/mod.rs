@@ -4,11 +4,9 @@
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
-use std::collections::BTreeMap;
-
 use ntcopy_record::{
-    Cache, Cell, FORMAT, HardwareCounter, Header, Machine, Params, Record, RunError, Sample,
-    Unavailable,
+    Cache, Cell, HardwareCounter, Header, Machine, Params, Record, RunError, Sample, Unavailable,
+    testing,
 };
 use serde_json::json;
 
@@ -136,24 +134,17 @@ pub fn synthetic_retention() -> Record {
 /// A record with a header and a machine, and nothing measured.
 pub fn synthetic_empty(name: &str) -> Record {
     let words = ["ntcopy", "bench", "unix", "--sockets", "1,2,4,8,16,32,64,128", "--kernel", "um"];
+    let record = testing::record(&["copy"], &[]);
     Record {
         header: Header {
-            format: FORMAT,
             id: format!("synthetic-{name}"),
-            experiment: "unix".into(),
             command: words.map(String::from).to_vec(),
             ntcopy: "0.1.0".into(),
             started_unix_ns: 1_795_224_599_000_000_000,
-            baseline: "copy".into(),
-            not_a_timing: None,
+            ..record.header
         },
-        machine: machine(),
-        cells: Vec::new(),
-        samples: Vec::new(),
-        looks: Vec::new(),
-        unavailable: Vec::new(),
-        errors: Vec::new(),
-        complete: true,
+        machine: machine(record.machine),
+        ..record
     }
 }
 
@@ -203,7 +194,7 @@ pub fn with_hardware(mut record: Record, counted: &[&str], why: &str) -> Record 
     record
 }
 
-fn machine() -> Machine {
+fn machine(machine: Machine) -> Machine {
     let cache = |level, kind: &str, size_bytes, cpus| Cache {
         level,
         kind: kind.into(),
@@ -220,23 +211,15 @@ fn machine() -> Machine {
             cache(2, "unified", MIB, 2),
             cache(3, "unified", 32 * MIB, 16),
         ],
-        topology: None,
         llc_bytes: 32 * MIB,
         memory_bytes: 8_323_072_000,
         kernel_kind: "um".into(),
         kernel_release: "7.3.4".into(),
         kernel_key: Some("um-7.3.4-0123456789ab".into()),
-        kernel_cpus: 1,
-        kernel_pin: None,
-        kernel_huge_pages: false,
-        kernel_own_cpus: Vec::new(),
         libc: "glibc 2.36".into(),
         libc_nt_threshold_bytes: Some(288 * MIB),
-        libc_memset_nt_threshold_bytes: None,
-        governor: None,
         hypervisor: Some("KVMKVMKVM".into()),
-        tcp_congestion_control: None,
-        hardware_counters: vec![],
+        ..machine
     }
 }
 
@@ -272,21 +255,10 @@ fn sample(
     phases: bool,
 ) -> Sample {
     let elapsed_ns = (bytes as f64 / bytes_per_s * 1e9) as u64;
-    let mut phases_ns = BTreeMap::new();
+    let mut sample = testing::sample((cell, pair, position), mode, bytes, elapsed_ns);
     if phases {
-        phases_ns.insert("send".to_owned(), elapsed_ns * 6 / 10);
-        phases_ns.insert("drain".to_owned(), elapsed_ns * 4 / 10);
+        sample.phases_ns.insert("send".to_owned(), elapsed_ns * 6 / 10);
+        sample.phases_ns.insert("drain".to_owned(), elapsed_ns * 4 / 10);
     }
-    let mode = mode.to_owned();
-    Sample {
-        cell,
-        pair,
-        position,
-        mode,
-        bytes,
-        elapsed_ns,
-        phases_ns,
-        counters: BTreeMap::new(),
-        series: BTreeMap::new(),
-    }
+    sample
 }
