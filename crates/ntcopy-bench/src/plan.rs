@@ -8,6 +8,7 @@ pub mod messages;
 mod sysctl;
 
 use ntcopy_record::ExperimentKind;
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::experiment::Mode;
@@ -91,6 +92,16 @@ pub fn group_order<T: Copy>(modes: &[T], pair: u32) -> Vec<T> {
 /// What was asked for, or the default.
 pub(crate) fn or<T: Clone>(asked: &[T], default: &[T]) -> Vec<T> {
     if asked.is_empty() { default.to_vec() } else { asked.to_vec() }
+}
+
+/// The modes of these names, or of the default ones.
+pub(crate) fn modes<M: FromStr<Err = String> + Clone>(
+    asked: &[String],
+    default: &[M],
+) -> Result<Vec<M>, PlanError> {
+    let one = |name: &String| name.parse().map_err(|why| format!("--modes {why}").into());
+    let asked = asked.iter().map(one).collect::<Result<Vec<M>, PlanError>>()?;
+    Ok(or(&asked, default))
 }
 
 #[cfg(test)]

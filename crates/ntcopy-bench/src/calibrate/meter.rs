@@ -10,7 +10,7 @@ use crate::experiment::bulk::{Heat, Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan, Resources};
 use crate::plan::group_order;
 use crate::run::Failure;
-use crate::run::bulk::{Setup, Timing, Worker};
+use crate::run::bulk::{Setup, Worker};
 use crate::sample::Progress;
 
 const ROUNDS: u32 = MIN_PAIRS as u32;
@@ -22,7 +22,6 @@ pub struct Meter<'a> {
     worker: Worker,
     plan: BulkPlan,
     progress: &'a mut Progress,
-    done: u64,
     measured: BTreeMap<String, u64>,
 }
 
@@ -47,9 +46,9 @@ impl<'a> Meter<'a> {
             cpus: resources.cpus.iter().copied().take(1).collect(),
             tuned_threshold_bytes: None,
         };
-        progress.at("filling the memory", 0);
+        progress.at("filling the memory");
         let worker = Worker::start(setup, &plan)?;
-        Ok(Meter { worker, plan, progress, done: 0, measured: BTreeMap::new() })
+        Ok(Meter { worker, plan, progress, measured: BTreeMap::new() })
     }
 
     /// Says how many comparisons are to come.
@@ -71,20 +70,15 @@ impl<'a> Meter<'a> {
         ways: &[Way],
     ) -> Result<Vec<Vec<f64>>, Failure> {
         let name = name(task);
-        self.progress.at(&format!("{name}, {}", Bytes(size_bytes)), self.done);
+        self.progress.at(&format!("{name}, {}", Bytes(size_bytes)));
         let cell = BulkCell { task, size_bytes, threads: 1, left_out: None };
         self.worker.cell(&cell)?;
         ways.iter().try_for_each(|way| self.worker.verify(*way, false).map(drop))?;
-        let timing = Timing {
-            warm_up: self.plan.warm_up,
-            warm_up_bytes: if cell.is_cold() { self.plan.cold_warm_up_bytes } else { 0 },
-            sample: self.plan.sample,
-        };
         let mut rates = vec![Vec::new(); ways.len()];
         let order: Vec<usize> = (0..ways.len()).collect();
         for round in 0..ROUNDS {
             for at in group_order(&order, round) {
-                let traffic = self.worker.sample(ways[at], timing)?;
+                let traffic = self.worker.sample(ways[at], (&self.plan, &cell))?;
                 rates[at].push(traffic.bytes as f64 * 1e9 / traffic.elapsed_ns as f64);
             }
         }
@@ -94,7 +88,7 @@ impl<'a> Meter<'a> {
             self.measured
                 .insert(format!("{name}_{:07}_kib_{way}_mb_per_s", size_bytes >> 10), megabytes);
         }
-        self.done += 1;
+        self.progress.step();
         Ok(rates)
     }
 

@@ -1,5 +1,7 @@
 //! The ways to send that are compared.
 
+use ntcopy_record::lists::unique;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
     /// A plain `send()`: the baseline.
@@ -65,13 +67,7 @@ impl NetMode {
 
 /// Each mode once, and the baseline before them.
 pub(crate) fn with_baseline<M: Copy + PartialEq>(baseline: M, asked: &[M]) -> Vec<M> {
-    let mut modes = vec![baseline];
-    for mode in asked {
-        if !modes.contains(mode) {
-            modes.push(*mode);
-        }
-    }
-    modes
+    unique(std::iter::once(baseline).chain(asked.iter().copied()))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
 use crate::experiment::bulk::{Heat, Pages, Task, Way};
-use crate::experiment::size;
-use crate::plan::bulk::{BulkPlan, LINE_BYTES, Resources, check_sizes, check_threads, ways};
+use crate::experiment::{LINE_BYTES, size};
+use crate::plan::bulk::{BulkPlan, Resources, check_sizes, check_threads, ways};
 use crate::plan::{PlanError, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memset.toml");

@@ -6,14 +6,12 @@
 pub mod copies;
 mod sends;
 
-use std::str::FromStr;
-
 use serde::Deserialize;
 
 pub use self::sends::plan as plan_sends;
 
 use crate::experiment::{Family, Mode, bytes_per_second, reads_defaults, size, with_baseline};
-use crate::plan::{PlanError, or};
+use crate::plan::{PlanError, modes, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/retention.toml");
 
@@ -38,16 +36,6 @@ pub struct Sends {
 }
 
 reads_defaults!();
-
-/// The modes of these names, or of the default ones.
-fn modes<M: FromStr<Err = String> + Clone>(
-    asked: &[String],
-    default: &[M],
-) -> Result<Vec<M>, PlanError> {
-    let one = |name: &String| name.parse().map_err(|why| format!("--modes {why}").into());
-    let asked = asked.iter().map(one).collect::<Result<Vec<M>, PlanError>>()?;
-    Ok(or(&asked, default))
-}
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]

@@ -8,9 +8,7 @@ use ntcopy_record::{ExperimentKind, Params};
 use super::PlanError;
 use super::error::check_pairs;
 use crate::experiment::bulk::{ELEMENT_BYTES, Heat, PAGE_BYTES, PIECE_BYTES, Pages, Task, Way};
-
-/// Buffers of one slot begin at multiples of this many bytes: a cache line.
-pub const LINE_BYTES: u64 = 64;
+use crate::experiment::with_baseline;
 
 /// What the plan has to know of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,14 +203,8 @@ pub(crate) fn check_pages(sizes: &[u64]) -> Result<(), PlanError> {
 
 /// The ways of these names, the baseline first, each once.
 pub(crate) fn ways(baseline: &str, names: &[String], task: Task) -> Result<Vec<Way>, PlanError> {
-    let mut ways = vec![task.way(baseline)?];
-    for name in names {
-        let way = task.way(name)?;
-        if !ways.contains(&way) {
-            ways.push(way);
-        }
-    }
-    Ok(ways)
+    let asked = names.iter().map(|name| task.way(name)).collect::<Result<Vec<Way>, String>>()?;
+    Ok(with_baseline(task.way(baseline)?, &asked))
 }
 
 /// Numbers of threads for which there are CPUs: of others, those that were not asked for give way,

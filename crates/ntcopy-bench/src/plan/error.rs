@@ -55,6 +55,12 @@ impl PlanError {
     }
 }
 
+/// Refuses the first option that asks for nothing, of those whether they do.
+pub(crate) fn check_zeros(options: &[(&str, bool)]) -> Result<(), PlanError> {
+    let zero = options.iter().find(|(_, is_zero)| *is_zero);
+    zero.map_or(Ok(()), |(option, _)| Err(PlanError::zero(option)))
+}
+
 /// More would only measure the file-descriptor table.
 const MOST_SOCKETS: u32 = 8192;
 /// One send takes at most 2 GiB less a page; stay well below.

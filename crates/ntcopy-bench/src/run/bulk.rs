@@ -26,7 +26,7 @@ use crate::run::{Failure, cpus, pattern};
 pub use message::Traffic;
 pub use pages::unavailable as page_way_unavailable;
 pub use work::main as worker_main;
-pub use worker::{Setup, Timing, Worker};
+pub use worker::{Setup, Worker};
 
 /// The pattern of what is copied from.
 const SEED: u64 = 7;

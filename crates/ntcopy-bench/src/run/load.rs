@@ -6,7 +6,9 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::meter::{CpuNs, Meter, cpu_since};
-use super::schedule::{Answers, Schedule, gives_up_ns, histogram, precise_timers, take_answers};
+use super::schedule::{
+    Answers, Schedule, gives_up_ns, histogram, precise_timers, record, take_answers,
+};
 use super::{Failure, TURN, ns};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -303,9 +305,4 @@ impl<'a, A: Asks> OpenRun<'a, A> {
         }
         take_answers(&self.latencies, late.len() as u64)
     }
-}
-
-fn record(latencies: &mut Histogram<u64>, ns: u64) {
-    // A histogram that grows by itself takes every number.
-    let _ = latencies.record(ns.max(1));
 }

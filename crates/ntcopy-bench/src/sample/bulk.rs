@@ -4,7 +4,7 @@ mod cell;
 
 use ntcopy_record::ExperimentKind;
 
-use super::driver::{Context, Experiment, Halt, Recording, index};
+use super::driver::{Context, Experiment, Recording, available, index};
 use super::{MeasureError, Outcome};
 use crate::experiment::bulk::{Task, Way};
 use crate::plan::bulk::BulkPlan;
@@ -38,24 +38,20 @@ impl Experiment for BulkPlan {
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
         let mut recording = Recording::begin(self, context)?;
         recording.expect(self.samples());
-        recording.at("filling the memory", 0);
+        recording.at("filling the memory");
         let mut workers = start(self, &recording)?;
-        let missing = |way: &Way| Some((*way, missing(*way, self, &workers)?));
-        let missing: Vec<(Way, String)> = self.ways.iter().filter_map(missing).collect();
-        for (way, why) in &missing {
-            recording.unavailable(way, why, None)?;
-        }
-        let here = |way: &Way| missing.iter().all(|(other, _)| other != way);
-        let ways = self.ways.iter().copied().filter(here).collect();
+        let (ways, missing) = available(&self.ways, |way| Ok(missing(way, self, &workers)))?;
+        recording.missing(missing)?;
         let plan = BulkPlan { ways, ..self.clone() };
-        let mut done = 0;
         recording.cells(0..plan.cells.len(), |recording, number| {
-            if plan.cells[number].left_out.is_some() {
-                return leave_out(&plan, number, recording);
+            let cell = &plan.cells[number];
+            match &cell.left_out {
+                Some(why) => {
+                    let cell = (index(number), cell.params(&plan));
+                    Ok(recording.leave_out(cell, &plan.ways, why)?)
+                }
+                None => cell::measure(&plan, index(number), &mut workers, recording),
             }
-            let before = done;
-            done += u64::from(plan.pairs) * plan.ways.len() as u64;
-            cell::measure(&plan, index(number), &mut workers, before, recording)
         })?;
         recording.end()
     }
@@ -108,16 +104,4 @@ fn missing(way: Way, plan: &BulkPlan, workers: &Workers) -> Option<String> {
         Way::Page(way) => page_way_unavailable(way),
         Way::Libc | Way::Ours | Way::Stream | Way::Walk(_) => None,
     }
-}
-
-/// Writes that a cell was not measured.
-fn leave_out(plan: &BulkPlan, number: usize, recording: &mut Recording<'_>) -> Result<(), Halt> {
-    let cell = &plan.cells[number];
-    let number = index(number);
-    recording.cell(number, cell.params(plan))?;
-    let why = cell.left_out.clone().unwrap_or_default();
-    for way in &plan.ways {
-        recording.unavailable(way, why.as_str(), Some(number))?;
-    }
-    Ok(())
 }

@@ -122,14 +122,12 @@ impl At {
 pub trait Lanes {
     type Mode: Copy + PartialEq + Display;
 
-    /// The modes that are still measured in this cell.
-    fn alive(&mut self) -> &mut Vec<Self::Mode>;
-
-    /// Before a group of a cell, both by number, whose samples come in this order.
+    /// Before a group of a cell, both by number, of the modes that have not failed in it, in this
+    /// order. One that fails now is taken out.
     fn begin_group(
         &mut self,
         (_cell, _pair): (u32, u32),
-        _order: &[Self::Mode],
+        _order: &mut Vec<Self::Mode>,
         _recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
         Ok(())
@@ -141,21 +139,21 @@ pub trait Lanes {
     /// Warms up, clocks, and checks bytes.
     fn sample(&mut self, mode: Self::Mode, at: At) -> Result<Sample, Failure>;
 
-    /// What becomes of the mode, and of the measurement, after a failure. By default it has an error
-    /// row, and is not tried again in this cell; where something fails by chance, or in every mode
-    /// alike, the experiment has a policy of its own.
+    /// What becomes of the mode, and of the measurement, after a failure; whether the mode is tried
+    /// again in this cell. By default it has an error row, and is not; where something fails by
+    /// chance, or in every mode alike, the experiment has a policy of its own.
     fn failed(
         &mut self,
         mode: Self::Mode,
         at: At,
         failure: Failure,
         recording: &mut Recording<'_>,
-    ) -> Result<(), Halt> {
+    ) -> Result<bool, Halt> {
         if matches!(failure, Failure::Stopped(_)) {
             return Err(Halt::Stopped);
         }
-        self.alive().retain(|other| *other != mode);
-        Ok(recording.error(at.cell, mode, &failure)?)
+        recording.error(at.cell, mode, &failure)?;
+        Ok(false)
     }
 }
 
@@ -235,9 +233,14 @@ impl<'a> Recording<'a> {
         self.progress.begin(samples);
     }
 
-    /// Shows what is being done, after this number of samples.
-    pub fn at(&mut self, what: &str, samples: u64) {
-        self.progress.at(what, samples);
+    /// Shows what is being done.
+    pub fn at(&mut self, what: &str) {
+        self.progress.at(what);
+    }
+
+    /// One more of the samples that were expected is done with: where they are not taken in groups.
+    pub fn step(&mut self) {
+        self.progress.step();
     }
 
     pub fn cell(&mut self, cell: u32, params: Params) -> Result<(), WriteError> {
@@ -274,6 +277,17 @@ impl<'a> Recording<'a> {
         missing.into_iter().try_for_each(|(mode, why)| self.unavailable(mode, why, None))
     }
 
+    /// The same of all modes, in a cell that is not measured.
+    pub fn leave_out<M: Display>(
+        &mut self,
+        (cell, params): (u32, Params),
+        modes: impl IntoIterator<Item = M>,
+        why: &str,
+    ) -> Result<(), WriteError> {
+        self.cell(cell, params)?;
+        modes.into_iter().try_for_each(|mode| self.unavailable(mode, why, Some(cell)))
+    }
+
     pub fn error(
         &mut self,
         cell: u32,
@@ -289,17 +303,16 @@ impl<'a> Recording<'a> {
         self.writer.line(&Line::Sample(sample))
     }
 
-    /// Takes a cell's samples in interleaved groups; `before` samples are done with. With a budget
-    /// there are more groups than `pairs`, until the cell is resolved or its share of the time is
-    /// up; the record has with what it ended.
+    /// Takes a cell's samples in interleaved groups; of all modes those that are still to be had.
+    /// With a budget there are more groups than `pairs`, until the cell is resolved or its share of
+    /// the time is up; the record has with what it ended.
     pub fn groups<L: Lanes>(
         &mut self,
         lanes: &mut L,
-        modes: &[L::Mode],
+        (modes, mut alive): (&[L::Mode], Vec<L::Mode>),
         (cell, pairs): (u32, u32),
-        (what, before): (&str, u64),
+        what: &str,
     ) -> Result<(), Halt> {
-        let width = modes.len() as u64;
         let until = self.budget.as_ref().map(Budget::share);
         let baseline = self.baseline.clone();
         let mut sampled = Pairs::new(pairs, &baseline);
@@ -314,11 +327,17 @@ impl<'a> Recording<'a> {
                 break;
             }
             let order = group_order(modes, pair);
-            lanes.begin_group((cell, pair), &order, self)?;
+            let is_alive = |mode: &L::Mode| alive.contains(mode);
+            let mut here = order.iter().copied().filter(is_alive).collect();
+            lanes.begin_group((cell, pair), &mut here, self)?;
+            alive = here;
             for (position, mode) in (0..).zip(order) {
-                let done = u64::from(pair.min(pairs)) * width + u64::from(position);
-                self.progress.at(what, before + done);
-                if !lanes.alive().contains(&mode) {
+                self.at(what);
+                // The time of a budget has more samples than were expected.
+                if pair < pairs {
+                    self.step();
+                }
+                if !alive.contains(&mode) {
                     continue;
                 }
                 let at = At { cell, pair, position };
@@ -329,7 +348,10 @@ impl<'a> Recording<'a> {
                         }
                         self.sample(sample)?;
                     }
-                    Err(failure) => lanes.failed(mode, at, failure, self)?,
+                    Err(failure) => {
+                        let stays = lanes.failed(mode, at, failure, self)?;
+                        alive.retain(|other| *other != mode || stays);
+                    }
                 }
             }
         }
@@ -347,12 +369,16 @@ impl<'a> Recording<'a> {
             self.share_among(count - done);
             match measure(self, number) {
                 Ok(()) => {}
-                Err(Halt::Stopped) => {
+                Err(Halt::Write(error)) => return Err(error.into()),
+                Err(Halt::Start(failure)) if self.stop.signal().is_none() => {
+                    return Err(MeasureError::Start(failure));
+                }
+                // After a signal whatever failed did so because of it: calls that wait are
+                // interrupted.
+                Err(Halt::Stopped | Halt::Start(_)) => {
                     self.is_halted = true;
                     break;
                 }
-                Err(Halt::Write(error)) => return Err(error.into()),
-                Err(Halt::Start(failure)) => return Err(MeasureError::Start(failure)),
             }
         }
         Ok(())

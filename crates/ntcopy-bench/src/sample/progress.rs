@@ -25,6 +25,7 @@ impl Progress {
     }
 
     pub fn begin(&mut self, samples: u64) {
+        self.bar.set_position(0);
         self.bar.set_length(samples);
         let style = "{msg} [{bar:30}] {pos}/{len} samples, {eta} left";
         // A fixed template: that it parses is tested below.
@@ -33,14 +34,18 @@ impl Progress {
         }
     }
 
-    /// Shows what is being done, after this number of samples.
-    pub fn at(&mut self, what: &str, samples: u64) {
+    /// Shows what is being done.
+    pub fn at(&mut self, what: &str) {
         if !self.shown && self.since.elapsed() > MOMENT {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
             self.shown = true;
         }
         self.bar.set_message(what.to_owned());
-        self.bar.set_position(samples);
+    }
+
+    /// One more sample is done with.
+    pub fn step(&mut self) {
+        self.bar.inc(1);
     }
 
     pub fn end(&mut self) {
@@ -56,7 +61,8 @@ mod tests {
     fn the_bar_follows_and_its_template_parses() {
         let mut progress = Progress::none();
         progress.begin(10);
-        progress.at("1 MiB in flight", 4);
+        progress.at("1 MiB in flight");
+        (0..4).for_each(|_| progress.step());
         assert_eq!((progress.bar.length(), progress.bar.position()), (Some(10), 4));
         let style = "{msg} [{bar:30}] {pos}/{len} samples, {eta} left";
         assert!(ProgressStyle::with_template(style).is_ok());

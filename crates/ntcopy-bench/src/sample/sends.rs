@@ -42,29 +42,17 @@ impl Experiment for Plan {
         };
         let mut memory = None;
         recording.cells(0..plan.cells.len(), |recording, number| {
-            let family = plan.cells[number].family;
-            match run::family_unavailable(family).map_err(Halt::Start)? {
-                Some(why) => unavailable(&plan, number, &why, recording),
+            let cell = &plan.cells[number];
+            match run::family_unavailable(cell.family).map_err(Halt::Start)? {
+                Some(why) => {
+                    let cell = (index(number), cell.params(None));
+                    Ok(recording.leave_out(cell, &plan.modes, &why)?)
+                }
                 None => measure_cell(&plan, index(number), &rig_options, &mut memory, recording),
             }
         })?;
         recording.end()
     }
-}
-
-/// Writes that no mode of the cell is to be had.
-fn unavailable(
-    plan: &Plan,
-    number: usize,
-    why: &str,
-    recording: &mut Recording<'_>,
-) -> Result<(), Halt> {
-    let cell = index(number);
-    recording.cell(cell, plan.cells[number].params(None))?;
-    for mode in &plan.modes {
-        recording.unavailable(mode, why, Some(cell))?;
-    }
-    Ok(())
 }
 
 /// Failures of a mode in a cell after which it is not tried there again.
@@ -122,7 +110,7 @@ struct ModeLanes<'a> {
     rig: Option<Rig>,
     /// Memory of the rig before, until this cell's rig takes it.
     memory: &'a mut Option<MmapMut>,
-    /// Modes that have not failed too often.
+    /// Modes that have not failed before the samples.
     alive: Vec<Mode>,
     strikes: BTreeMap<Mode, u32>,
     /// How many rounds, walks or sends a sample of each mode makes.
@@ -132,16 +120,14 @@ struct ModeLanes<'a> {
 impl ModeLanes<'_> {
     fn all(&mut self, recording: &mut Recording<'_>) -> Result<(), Halt> {
         let plan = self.plan;
-        let width = plan.modes.len() as u64;
-        let before = u64::from(self.number) * u64::from(plan.pairs) * width;
         let what = self.what();
-        recording.at(&format!("{what}: checking every byte"), before);
+        recording.at(&format!("{what}: checking every byte"));
         let sockets = plan.verified_sockets;
         for mode in self.alive.clone() {
             let checked = self.attempt(mode, recording, |rig| rig.verify(mode, sockets))?;
             self.keep_if(mode, checked.is_some());
         }
-        recording.at(&format!("{what}: warming up"), before);
+        recording.at(&format!("{what}: warming up"));
         self.counts = self.find_counts(recording)?;
         let iterations = self.counts.values().next().copied();
         let params = match &self.rig {
@@ -149,7 +135,8 @@ impl ModeLanes<'_> {
             None => self.cell.params(iterations),
         };
         recording.cell(self.number, params)?;
-        recording.groups(self, &plan.modes, (self.number, plan.pairs), (&what, before))
+        let modes = (&plan.modes[..], std::mem::take(&mut self.alive));
+        recording.groups(self, modes, (self.number, plan.pairs), &what)
     }
 
     /// The cell in a few words, for the bar.
@@ -267,10 +254,6 @@ impl ModeLanes<'_> {
 impl Lanes for ModeLanes<'_> {
     type Mode = Mode;
 
-    fn alive(&mut self) -> &mut Vec<Mode> {
-        &mut self.alive
-    }
-
     fn figure(&self, sample: &Sample) -> Option<f64> {
         rate(&self.plan.experiment, sample, THROUGHPUT)
     }
@@ -295,14 +278,14 @@ impl Lanes for ModeLanes<'_> {
         _at: At,
         failure: Failure,
         recording: &mut Recording<'_>,
-    ) -> Result<(), Halt> {
+    ) -> Result<bool, Halt> {
         // A signal may show as a failed call before its flag is looked at.
         self.stop.check()?;
         let strikes = self.strikes.entry(mode).or_default();
         *strikes += 1;
         let is_out = failure.is_wrong_byte() || *strikes >= STRIKES;
-        self.keep_if(mode, !is_out);
-        Ok(recording.error(self.number, mode, &failure)?)
+        recording.error(self.number, mode, &failure)?;
+        Ok(!is_out)
     }
 }
 
@@ -312,7 +295,7 @@ impl Lanes for ModeLanes<'_> {
 /// quarter of the target, which is enough to tell. The faster of those two
 /// counts: a disturbance only ever makes a run longer.
 fn calibrate(rig: &mut Rig, mode: Mode, first: u64, target: Duration) -> Result<u64, Failure> {
-    let target_ns = u64::try_from(target.as_nanos()).unwrap_or(u64::MAX);
+    let target_ns = run::ns(target);
     // The first run pays for what is used for the first time.
     rig.run(mode, 1)?;
     let mut count = first;

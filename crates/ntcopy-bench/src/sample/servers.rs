@@ -84,7 +84,6 @@ pub struct Taken {
 struct Servers<'c, 'a, X: Exchange> {
     exchange: X,
     servers: &'c mut [Connected<'a, X::Client>],
-    alive: Vec<usize>,
 }
 
 /// Connects and checks each of these servers in a cell whose line is in the record, and takes the
@@ -97,31 +96,33 @@ pub fn measure_cell<X: Exchange>(
     recording: &mut Recording<'_>,
 ) -> Result<X, Halt> {
     let cell = index(number);
-    let before = number as u64 * u64::from(sides.pairs) * servers.len() as u64;
-    recording.at(&format!("{what}: checking every byte"), before);
-    let mut lanes = Servers { exchange, servers, alive: measured.to_vec() };
-    lanes.connect(cell, measured, recording)?;
-    recording.groups(&mut lanes, measured, (cell, sides.pairs), (what, before))?;
+    recording.at(&format!("{what}: checking every byte"));
+    let (mut lanes, mut alive) = (Servers { exchange, servers }, measured.to_vec());
+    lanes.connect(cell, &mut alive, recording)?;
+    recording.groups(&mut lanes, (measured, alive), (cell, sides.pairs), what)?;
     // The next cell has other connections.
     lanes.servers.iter_mut().for_each(|connected| connected.client = None);
     Ok(lanes.exchange)
 }
 
 impl<X: Exchange> Servers<'_, '_, X> {
-    /// Each of these is connected and checked, or fails.
+    /// Each of these is connected and checked, or fails and is taken out.
     fn connect(
         &mut self,
         cell: u32,
-        which: &[usize],
+        which: &mut Vec<usize>,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
-        for index in which {
-            let connected = &mut self.servers[*index];
+        for index in std::mem::take(which) {
+            let connected = &mut self.servers[index];
             match self.exchange.connect(&mut connected.lane) {
-                Ok(client) => connected.client = Some(client),
+                Ok(client) => {
+                    connected.client = Some(client);
+                    which.push(index);
+                }
                 Err(failure) => {
                     let at = At { cell, ..At::default() };
-                    self.failed(*index, at, failure, recording)?;
+                    self.failed(index, at, failure, recording)?;
                 }
             }
         }
@@ -131,10 +132,6 @@ impl<X: Exchange> Servers<'_, '_, X> {
 
 impl<X: Exchange> Lanes for Servers<'_, '_, X> {
     type Mode = usize;
-
-    fn alive(&mut self) -> &mut Vec<usize> {
-        &mut self.alive
-    }
 
     fn figure(&self, sample: &Sample) -> Option<f64> {
         self.exchange.figure(sample)
@@ -146,16 +143,14 @@ impl<X: Exchange> Lanes for Servers<'_, '_, X> {
     fn begin_group(
         &mut self,
         (cell, pair): (u32, u32),
-        order: &[usize],
+        order: &mut Vec<usize>,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
         if pair == 0 {
             return Ok(());
         }
-        let alive: Vec<usize> =
-            order.iter().copied().filter(|index| self.alive.contains(index)).collect();
-        alive.iter().for_each(|index| self.servers[*index].end());
-        self.connect(cell, &alive, recording)
+        order.iter().for_each(|index| self.servers[*index].end());
+        self.connect(cell, order, recording)
     }
 
     fn sample(&mut self, index: usize, at: At) -> Result<Sample, Failure> {
@@ -175,12 +170,12 @@ impl<X: Exchange> Lanes for Servers<'_, '_, X> {
         at: At,
         failure: Failure,
         recording: &mut Recording<'_>,
-    ) -> Result<(), Halt> {
+    ) -> Result<bool, Halt> {
         // Calls that wait are interrupted by a signal, and then fail.
         recording.stop.check()?;
-        self.alive.retain(|other| *other != index);
         let connected = &mut self.servers[index];
         connected.end();
-        Ok(recording.error(at.cell, connected.lane.mode(), &failure)?)
+        recording.error(at.cell, connected.lane.mode(), &failure)?;
+        Ok(false)
     }
 }

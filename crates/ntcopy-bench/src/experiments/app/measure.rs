@@ -18,7 +18,7 @@ use crate::plan::group_order;
 use crate::run::meter::Meter;
 use crate::run::proof::{Due, OF_A_PROGRAM_PERCENT, Proof};
 use crate::run::schedule::Schedule;
-use crate::run::{CpuClock, Failure, Stop, stay_on};
+use crate::run::{CpuClock, Failure, Stop, ns, stay_on};
 use crate::sample::{
     At, CLIENT_AND_SERVER, Context, Experiment, Halt, MeasureError, Options, Outcome, Recording,
     cpu_phases,
@@ -30,8 +30,7 @@ const LARGE_SEED: u64 = 1 << 63;
 
 struct Step<'a> {
     mode: AppMode,
-    /// The cell's number, and the pair's.
-    at: (u32, u32),
+    at: At,
     cell: &'a AppCell,
     offered: Offered,
     /// How long the clock runs.
@@ -53,7 +52,6 @@ struct Bench<'a> {
     /// Modes that have not failed.
     alive: Vec<AppMode>,
     checked: u64,
-    samples: u64,
 }
 
 impl Experiment for Plan {
@@ -79,7 +77,6 @@ impl Experiment for Plan {
             own: CpuClock::new(rustix::process::getpid())?,
             alive: Vec::new(),
             checked: 0,
-            samples: 0,
         };
         let mut recording = Recording::begin(self, context)?;
         for mode in &self.modes {
@@ -98,15 +95,15 @@ impl Bench<'_> {
     fn pairs(&mut self, recording: &mut Recording<'_>) -> Result<(), Halt> {
         let mut offered = Vec::new();
         for pair in 0..self.plan.pairs {
-            recording.at("starting servers, comparing every value", self.samples);
+            recording.at("starting servers, comparing every value");
             let mut lanes = self.start(pair, recording)?;
             if pair == 0 {
-                recording.at("finding out how much to offer", self.samples);
+                recording.at("finding out how much to offer");
                 offered = self.offered(&lanes)?;
                 self.cells(&offered, recording)?;
             }
             for (number, (cell, offered)) in (0..).zip(self.plan.cells.iter().zip(&offered)) {
-                recording.at(&what(cell), self.samples);
+                recording.at(&what(cell));
                 self.cell((number, pair), cell, *offered, &mut lanes, recording)?;
             }
         }
@@ -135,7 +132,7 @@ impl Bench<'_> {
     }
 
     /// What the cells offer, by what the baseline does.
-    fn offered(&self, lanes: &[Lane]) -> Result<Vec<Offered>, Halt> {
+    fn offered(&self, lanes: &[Lane]) -> Result<Vec<Offered>, Failure> {
         let Some(lane) = lanes.iter().find(|lane| lane.mode == AppMode::Copy) else {
             let nothing = Offered { small_per_1000_s: 1, large_per_1000_s: None };
             return Ok(vec![nothing; self.plan.cells.len()]);
@@ -148,7 +145,7 @@ impl Bench<'_> {
             }
             Rate::Off => 0,
         };
-        let cell = |cell: &AppCell| -> Result<Offered, Halt> {
+        let cell = |cell: &AppCell| -> Result<Offered, Failure> {
             let large_bytes = self.plan.data.large_bytes as f64;
             let large_per_1000_s = match cell.rate {
                 LargeRate::Max => None,
@@ -174,22 +171,14 @@ impl Bench<'_> {
         lane: &Lane,
         connections: u32,
         (small, large): (Pace<'_>, Pace<'_>),
-    ) -> Result<Window, Halt> {
-        let ns = |time: Duration| time.as_nanos() as u64;
+    ) -> Result<Window, Failure> {
         let asked = Asked {
             small,
             large,
             from_ns: ns(self.plan.warm_up),
             to_ns: ns(self.plan.warm_up + self.plan.sample),
         };
-        self.traffic(&lane.server, connections, &asked).map_err(|failure| self.halt(failure))
-    }
-
-    fn halt(&self, failure: Failure) -> Halt {
-        match self.stop.signal() {
-            Some(_) => Halt::Stopped,
-            None => Halt::Start(failure),
-        }
+        self.traffic(&lane.server, connections, &asked)
     }
 
     fn traffic(
@@ -227,10 +216,10 @@ impl Bench<'_> {
             let lane = lanes.iter_mut().find(|lane| lane.mode == mode.server());
             let is_alive = self.alive.contains(&mode) && self.alive.contains(&mode.server());
             let Some(lane) = lane.filter(|_| is_alive) else { continue };
-            match self.sample(lane, mode, (number, pair), (cell, offered), recording) {
-                Ok(mut sample) => {
-                    sample.position = position;
-                    self.samples += 1;
+            let at = At { cell: number, pair, position };
+            match self.sample(lane, mode, at, (cell, offered), recording) {
+                Ok(sample) => {
+                    recording.step();
                     recording.sample(sample)?;
                 }
                 Err(_) if self.stop.signal().is_some() => return Err(Halt::Stopped),
@@ -259,7 +248,7 @@ impl Bench<'_> {
         &mut self,
         lane: &Lane,
         mode: AppMode,
-        at: (u32, u32),
+        at: At,
         (cell, offered): (&AppCell, Offered),
         recording: &mut Recording<'_>,
     ) -> Result<Sample, Failure> {
@@ -279,18 +268,18 @@ impl Bench<'_> {
         &self,
         lane: &Lane,
         mode: AppMode,
-        at: (u32, u32),
+        at: At,
         (cell, offered): (&AppCell, Offered),
         limit: Time,
         recording: &mut Recording<'_>,
     ) -> Result<Sample, Failure> {
         let grid = Grid { full_per_1000_s: offered.small_per_1000_s };
-        let limit_ns = limit.0.as_nanos() as u64;
+        let limit_ns = ns(limit.0);
         let mut found = Found::default();
         highest(|point| {
             let small_per_1000_s = grid.rate(point);
             let per_s = small_per_1000_s / 1000;
-            recording.at(&format!("{}: {mode} at {per_s}/s", what(cell)), self.samples);
+            recording.at(&format!("{}: {mode} at {per_s}/s", what(cell)));
             let offered = Offered { small_per_1000_s, ..offered };
             let sample = grid.step(point, self.plan.sample);
             let (window, sample) = self.step(lane, &Step { mode, at, cell, offered, sample })?;
@@ -303,9 +292,9 @@ impl Bench<'_> {
     /// Offers the step's load for its time, and holds the kernel's counters against the mode.
     fn step(&self, lane: &Lane, step: &Step<'_>) -> Result<(Window, Sample), Failure> {
         let plan = self.plan;
-        let Step { mode, at: (number, pair), cell, offered, sample } = *step;
+        let Step { mode, at, cell, offered, sample } = *step;
         // Another one in each group, and the same in all of its modes.
-        let seed = (u64::from(number) << 32) | u64::from(pair);
+        let seed = (u64::from(at.cell) << 32) | u64::from(at.pair);
         let schedule = |seed, per_1000_s| Schedule::new(seed, per_1000_s, plan.warm_up, sample);
         let small = schedule(seed, offered.small_per_1000_s);
         let large = offered.large_per_1000_s.map(|rate| schedule(seed | LARGE_SEED, rate));
@@ -328,7 +317,6 @@ impl Bench<'_> {
             let counted = schedule.due_ns.iter().filter(|due| **due >= schedule.counted_from_ns);
             counted.count() as u64 * plan.data.large_bytes
         });
-        let at = At { cell: number, pair, position: 0 };
         let sample = Sample {
             phases_ns: cpu_phases(CLIENT_AND_SERVER, window.cpu),
             counters,

@@ -12,7 +12,7 @@ use super::capacity;
 use super::rates::{LargeRate, Time};
 use crate::experiment::{Mode, Rate, reads_defaults, size, with_baseline, words};
 use crate::experiments::http::run::{Program, find_program};
-use crate::plan::error::{check_connections, check_pairs, two_places};
+use crate::plan::error::{check_connections, check_pairs, check_zeros, two_places};
 use crate::plan::messages::TWO_CPUS;
 use crate::plan::{Cpus, PlanError, or};
 
@@ -349,11 +349,7 @@ fn data(settings: &Settings) -> Result<Data, PlanError> {
     let defaults = defaults(settings.quick);
     let large_bytes = settings.large_bytes.unwrap_or(defaults.large_bytes);
     let small_bytes = settings.small_bytes.unwrap_or(defaults.small_bytes);
-    for (name, bytes) in [("large", large_bytes), ("small", small_bytes)] {
-        if bytes == 0 {
-            return Err(PlanError::zero(name));
-        }
-    }
+    check_zeros(&[("large", large_bytes == 0), ("small", small_bytes == 0)])?;
     let dataset = settings.dataset_bytes.unwrap_or(defaults.dataset_bytes.max(large_bytes));
     let large_values = dataset / large_bytes;
     if !(1..=MOST_VALUES).contains(&large_values) {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use ntcopy_record::Params;
+use serde_json::Value;
 
 use super::capacity::Grid;
-use super::param;
 use super::plan::{AppCell, AppMode, Plan};
 use super::traffic::Window;
+use crate::run::ns;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offered {
@@ -24,36 +25,35 @@ pub fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> 
     let data = &plan.data;
     let form = if offered.large_per_1000_s.is_some() { "open" } else { "closed" };
     let [server_cpu, client_cpu] = plan.cpus;
-    let mut params = Params::from([
-        (param::APP.to_owned(), plan.app.as_str().into()),
-        (param::VERSION.to_owned(), version.into()),
-        (param::FORM.to_owned(), form.into()),
-        (param::CONNECTIONS.to_owned(), cell.connections.into()),
-        (param::LARGE_RATE.to_owned(), cell.rate.asked().into()),
-        (param::LARGE_BYTES.to_owned(), data.large_bytes.into()),
-        (param::DATASET_BYTES.to_owned(), (data.large_bytes * data.large_values).into()),
-        (param::SMALL_BYTES.to_owned(), data.small_bytes.into()),
-        (param::SMALL_KEYS.to_owned(), data.small_keys.into()),
-        (param::MULTIGET.to_owned(), data.multiget.into()),
-        (param::SMALL_CONNECTIONS.to_owned(), plan.small_connections.into()),
-        (param::SERVER_CPU.to_owned(), server_cpu.into()),
-        (param::CLIENT_CPU.to_owned(), client_cpu.into()),
-    ]);
+    let mut params = Params::new();
+    let mut put = |name: &str, value: Value| params.insert(name.to_owned(), value);
+    put("app", plan.app.as_str().into());
+    put("app_version", version.into());
+    put("form", form.into());
+    put("connections", cell.connections.into());
+    put("large_rate", cell.rate.asked().into());
+    put("large_bytes", data.large_bytes.into());
+    put("dataset_bytes", (data.large_bytes * data.large_values).into());
+    put("small_bytes", data.small_bytes.into());
+    put("small_keys", data.small_keys.into());
+    put("multiget_keys", data.multiget.into());
+    put("small_connections", plan.small_connections.into());
+    put("server_cpu", server_cpu.into());
+    put("client_cpu", client_cpu.into());
     let per_1000_s = offered.small_per_1000_s;
     if let Some(limit) = plan.capacity {
-        let limit_ns = limit.0.as_nanos() as u64;
         let lowest = Grid { full_per_1000_s: per_1000_s }.lowest();
-        params.insert(param::P99_LIMIT_NS.to_owned(), limit_ns.into());
-        params.insert(param::LOWEST_REQUESTS.to_owned(), lowest.into());
+        put("p99_limit_ns", ns(limit.0).into());
+        put("lowest_requests_per_1000_s", lowest.into());
     } else {
-        params.insert(param::OFFERED_REQUESTS.to_owned(), per_1000_s.into());
+        put("offered_requests_per_1000_s", per_1000_s.into());
     }
     if plan.modes.contains(&AppMode::Chunked) {
-        params.insert(param::CHUNK_BYTES.to_owned(), data.chunk_bytes.into());
+        put("chunk_bytes", data.chunk_bytes.into());
     }
     if let Some(rate) = offered.large_per_1000_s {
         let bytes_per_s = (rate as f64 / 1000.0 * data.large_bytes as f64).round() as u64;
-        params.insert(param::OFFERED_BYTES.to_owned(), bytes_per_s.into());
+        put("offered_bytes_per_s", bytes_per_s.into());
     }
     params
 }

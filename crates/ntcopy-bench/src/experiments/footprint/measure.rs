@@ -8,7 +8,7 @@ use super::call::Call;
 use super::lines::{Cycle, Memory, has_clflushopt, read};
 use super::trigger::{self, Trigger, Triggers};
 use super::{LINE_BYTES, Level, NOTHING, Plan};
-use crate::run::{Failure, stay_on};
+use crate::run::{Failure, ns, stay_on};
 use crate::sample::driver::{At, Context, Experiment, Halt, Recording, available};
 use crate::sample::{MeasureError, Outcome};
 use ntcopy_record::stats::footprint::{DISPLACED, param};
@@ -75,7 +75,7 @@ impl Experiment for Plan {
         let mut first_cell = 0;
         recording.cells(0..self.levels.len(), |recording, level| {
             let level = self.levels[level];
-            recording.at("looking for a set of lines that fits", 0);
+            recording.at("looking for a set of lines that fits");
             match here(level, self.cache_bytes)? {
                 Ok(here) => {
                     let rows = rows(&here, &calls, first_cell);
@@ -188,7 +188,6 @@ fn level_rows(
         Level::Llc => (plan.rounds / FEWER).max(5),
     };
     recording.expect(u64::from(rounds) * rows.len() as u64);
-    let mut done = 0;
     // The first round warms up.
     for round in 0..=rounds {
         for row in &mut rows {
@@ -201,9 +200,9 @@ fn level_rows(
             let displaced = here.cycle.probe(here.threshold);
             if round > 0 {
                 row.displaced.push(displaced);
-                row.took_ns.push(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
-                done += 1;
-                recording.at(here.level.as_str(), done);
+                row.took_ns.push(ns(took));
+                recording.at(here.level.as_str());
+                recording.step();
             }
         }
     }

@@ -3,11 +3,12 @@
 use serde_json::Value;
 
 use ntcopy_record::Params;
+use ntcopy_record::lists::unique;
 
-use super::{HttpMode, Rate, Scheme, Settings, Transport, Way, defaults};
-use crate::experiment::Lengths;
+use super::{HttpMode, Rate, Scheme, Settings, Stack, Transport, Way, defaults};
 pub use crate::experiment::LoadForm as HttpForm;
-use crate::plan::error::{check_connections, check_pairs, check_sizes, places};
+use crate::experiment::{Lengths, with_baseline};
+use crate::plan::error::{check_connections, check_pairs, check_sizes, check_zeros, places};
 use crate::plan::{Cpus, PlanError, Sysctl, or};
 
 /// More would measure the descriptor tables of three processes.
@@ -120,12 +121,7 @@ impl HttpPlan {
         }
         put("workers", self.workers.into());
         put("starts", self.starts.into());
-        let mut stacks: Vec<&str> = Vec::new();
-        for way in &self.ways {
-            if !stacks.contains(&way.stack.as_str()) {
-                stacks.push(way.stack.as_str());
-            }
-        }
+        let stacks = unique(self.ways.iter().map(|way| way.stack.as_str()));
         put("stack", stacks.join(",").into());
         if let Some(offered) = offered_per_1000_s {
             put("offered_requests_per_1000_s", offered.into());
@@ -133,14 +129,14 @@ impl HttpPlan {
         for (name, cpu) in ["client_cpu", "proxy_cpu", "backend_cpu"].iter().zip(places) {
             put(name, cpu.into());
         }
-        if let Some(bytes) = self.sndbuf_bytes {
-            put("sndbuf_bytes", bytes.into());
-        }
-        if let Some(bytes) = self.nginx_buffer_bytes {
-            put("nginx_buffer_bytes", bytes.into());
-        }
-        if let Some(bytes) = self.haproxy_pipe_bytes {
-            put("haproxy_pipe_bytes", bytes.into());
+        for (name, bytes) in [
+            ("sndbuf_bytes", self.sndbuf_bytes),
+            ("nginx_buffer_bytes", self.nginx_buffer_bytes),
+            ("haproxy_pipe_bytes", self.haproxy_pipe_bytes),
+        ] {
+            if let Some(bytes) = bytes {
+                put(name, bytes.into());
+            }
         }
         if self.without_splice {
             put("splice", "off".into());
@@ -190,19 +186,13 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     let defaults = defaults(settings.quick);
     let pairs = check_pairs(settings.pairs.unwrap_or(defaults.pairs))?;
     let starts = settings.starts.unwrap_or(if settings.quick { 1 } else { pairs }).min(pairs);
-    if starts == 0 {
-        return Err(PlanError::zero("starts"));
-    }
     let workers = settings.workers.unwrap_or(defaults.workers);
-    if workers == 0 {
-        return Err(PlanError::zero("workers"));
-    }
-    if settings.haproxy_pipe_bytes == Some(0) {
-        return Err(PlanError::zero("haproxy-pipe"));
-    }
-    if settings.nginx_buffer_bytes == Some(0) {
-        return Err(PlanError::zero("nginx-buffer"));
-    }
+    check_zeros(&[
+        ("starts", starts == 0),
+        ("workers", workers == 0),
+        ("haproxy-pipe", settings.haproxy_pipe_bytes == Some(0)),
+        ("nginx-buffer", settings.nginx_buffer_bytes == Some(0)),
+    ])?;
     let scheme = settings.scheme.unwrap_or(defaults.scheme);
     let rate = settings.rate.unwrap_or(Rate::OfBaseline(defaults.open.rate_percent * 100));
     let takes = "one CPU for all, or those of client, proxy and backend";
@@ -255,16 +245,12 @@ fn ways(settings: &Settings, scheme: Scheme) -> Result<Vec<Way>, PlanError> {
         let what = format!("{stack}, the first stack, does not send like that");
         return Err(format!("--baseline {baseline}: {what}").into());
     }
-    let mut ways: Vec<Way> = Vec::new();
-    for stack in stacks {
-        for mode in std::iter::once(baseline).chain(asked.iter().copied()) {
-            let way = Way { stack, mode };
-            if stack.modes().contains(&mode) && !ways.contains(&way) {
-                ways.push(way);
-            }
-        }
-    }
-    Ok(ways)
+    let modes = with_baseline(baseline, &asked);
+    let of_stack = |stack: Stack| {
+        let has = modes.iter().copied().filter(move |mode| stack.modes().contains(mode));
+        has.map(move |mode| Way { stack, mode })
+    };
+    Ok(unique(stacks.into_iter().flat_map(of_stack)))
 }
 
 fn cells(settings: &Settings, rate: Rate) -> Result<Vec<HttpCell>, PlanError> {
@@ -272,11 +258,7 @@ fn cells(settings: &Settings, rate: Rate) -> Result<Vec<HttpCell>, PlanError> {
     let objects = or(&settings.object_bytes, &defaults.object_bytes);
     let datasets = or(&settings.dataset_bytes, &defaults.dataset_bytes);
     let connections = or(&settings.connections, &defaults.connections);
-    for (name, is_zero) in [("object", objects.contains(&0)), ("dataset", datasets.contains(&0))] {
-        if is_zero {
-            return Err(PlanError::zero(name));
-        }
-    }
+    check_zeros(&[("object", objects.contains(&0)), ("dataset", datasets.contains(&0))])?;
     check_connections(&connections, MOST_CONNECTIONS)?;
     check_sizes(&[], &objects)?;
     let mut cells = Vec::new();

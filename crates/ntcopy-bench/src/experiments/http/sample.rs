@@ -66,7 +66,7 @@ impl Experiment for HttpPlan {
         let machine = in_this_namespace(context.machine);
         let mut recording = Recording::begin(self, Context { machine, ..context })?;
         recording.missing(missing.into_iter().map(|(way, why)| (self.name(way), why)))?;
-        recording.expect(self.cells.len() as u64 * self.samples_of_a_cell(&ways));
+        recording.expect(self.samples() / self.ways.len() as u64 * ways.len() as u64);
         let mut bench = Bench {
             plan: self,
             options: recording.options,
@@ -88,12 +88,6 @@ impl Experiment for HttpPlan {
     }
 }
 
-impl HttpPlan {
-    fn samples_of_a_cell(&self, ways: &[Way]) -> u64 {
-        u64::from(self.pairs) * ways.len() as u64
-    }
-}
-
 impl Bench<'_> {
     /// Cells that share a data set.
     fn group(
@@ -103,17 +97,14 @@ impl Bench<'_> {
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
         let first = &self.plan.cells[cells.start];
-        let done = cells.start as u64 * self.plan.samples_of_a_cell(ways);
-        recording.at("making the data set", done);
-        let scratch =
-            Scratch::new(self.plan.data_bytes(first)).map_err(|failure| self.halt(failure))?;
+        recording.at("making the data set");
+        let scratch = Scratch::new(self.plan.data_bytes(first))?;
         let stacks: Vec<Stack> = ways.iter().map(|way| way.stack).collect();
         let patience = (self.options.patience, self.stop);
-        let data =
-            Data::make(first, &scratch, &stacks, patience).map_err(|failure| self.halt(failure))?;
+        let data = Data::make(first, &scratch, &stacks, patience)?;
         let certificate = match self.plan.scheme {
             Scheme::Plain => None,
-            _ => Some(Certificate::make(scratch.path()).map_err(|failure| self.halt(failure))?),
+            _ => Some(Certificate::make(scratch.path())?),
         };
         let served = Served { ways, scratch: &scratch, data: &data, certificate };
         for number in cells.clone() {
@@ -157,29 +148,19 @@ impl Bench<'_> {
         let cell = &plan.cells[number];
         let index = index(number);
         let offered = cell.form.offered(plan.rate, self.baseline_rate);
-        recording.cell(index, plan.params(cell, offered.clone().unwrap_or(None)))?;
         let offered = match offered {
             Ok(offered) => offered,
             Err(why) => {
-                for way in served.ways {
-                    recording.unavailable(plan.name(*way), why.as_str(), Some(index))?;
-                }
-                return Ok(());
+                let names = served.ways.iter().map(|way| plan.name(*way));
+                return Ok(recording.leave_out((index, plan.params(cell, None)), names, &why)?);
             }
         };
+        recording.cell(index, plan.params(cell, offered))?;
         let lanes = cell::WayLanes::new(self, served, (cell, index), offered, is_first);
         let rate = lanes.measure(recording)?;
         if cell.form == HttpForm::Closed {
             self.baseline_rate = rate;
         }
         Ok(())
-    }
-
-    /// After a signal whatever failed did so because of it: calls that wait are interrupted.
-    fn halt(&self, failure: Failure) -> Halt {
-        match self.stop.signal() {
-            Some(_) => Halt::Stopped,
-            None => failure.into(),
-        }
     }
 }

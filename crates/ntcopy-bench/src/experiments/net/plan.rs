@@ -6,7 +6,7 @@ use ntcopy_record::Params;
 
 use super::{FAMILIES, Settings, defaults};
 use crate::experiment::{Family, Lengths, LoadForm, NetMode, Rate, with_baseline};
-use crate::plan::error::{check_connections, check_pairs, check_sizes, places};
+use crate::plan::error::{check_connections, check_pairs, check_sizes, check_zeros, places};
 use crate::plan::messages::{Between, Sides, TWO_CPUS, families_of, fits_datagram};
 use crate::plan::{Cpus, PlanError, Sysctl, or};
 
@@ -117,13 +117,7 @@ fn cells(settings: &Settings, rate: Rate) -> Result<Vec<NetCell>, PlanError> {
     let requests = or(&settings.request_bytes, &defaults.request_bytes);
     let responses = or(&settings.response_bytes, &defaults.response_bytes);
     let connections = or(&settings.connections, &defaults.connections);
-    for (name, is_zero) in
-        [("request", requests.contains(&0)), ("response", responses.contains(&0))]
-    {
-        if is_zero {
-            return Err(PlanError::zero(name));
-        }
-    }
+    check_zeros(&[("request", requests.contains(&0)), ("response", responses.contains(&0))])?;
     check_connections(&connections, MOST_CONNECTIONS)?;
     check_sizes(&[], &requests)?;
     check_sizes(&[], &responses)?;

@@ -47,18 +47,23 @@ fn measure_cell(
     let cell = &plan.cells[number];
     let index = index(number);
     let offered = cell.form.offered(plan.rate, *baseline_rate);
-    recording.cell(index, plan.params(cell, offered.clone().unwrap_or(None)))?;
+    let offered = match offered {
+        Ok(offered) => offered,
+        Err(why) => {
+            let modes = servers.iter().map(|connected| connected.lane.mode());
+            return Ok(recording.leave_out((index, plan.params(cell, None)), modes, &why)?);
+        }
+    };
+    recording.cell(index, plan.params(cell, offered))?;
     let mut measured = Vec::new();
     for (position, connected) in servers.iter().enumerate() {
         let mode = connected.lane.mode();
-        let says_nothing = mode == NetMode::Nocache && cell.family.is_datagram();
-        match (&offered, says_nothing) {
-            (Ok(_), false) => measured.push(position),
-            (Ok(_), true) => recording.unavailable(mode, ONLY_TCP, Some(index))?,
-            (Err(why), _) => recording.unavailable(mode, why.as_str(), Some(index))?,
+        if mode == NetMode::Nocache && cell.family.is_datagram() {
+            recording.unavailable(mode, ONLY_TCP, Some(index))?;
+        } else {
+            measured.push(position);
         }
     }
-    let Ok(offered) = offered else { return Ok(()) };
     let (spoil, rates) = (recording.options.spoil, Vec::new());
     let exchange = Requests { plan, cell, offered, spoil, rates };
     let (at, servers) = ((number, &*exchange.what()), (servers, &measured[..]));

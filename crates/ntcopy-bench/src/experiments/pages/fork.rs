@@ -17,8 +17,8 @@ use crate::experiment::bulk::PAGE_BYTES;
 use crate::experiment::{with_baseline, words};
 use crate::plan::bulk::check_pages;
 use crate::plan::error::check_pairs;
-use crate::plan::{PlanError, or};
-use crate::run::Failure;
+use crate::plan::{PlanError, modes, or};
+use crate::run::{Failure, ns};
 use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording, index};
 use crate::sample::{MeasureError, Outcome};
 
@@ -118,8 +118,6 @@ pub fn plan(settings: &Settings) -> Result<ForkPlan, PlanError> {
     let defaults = &all.fork;
     let buffers = or(&settings.buffer_bytes, &defaults.buffer_bytes);
     check_pages(&buffers)?;
-    let parsed = |mode: &String| mode.parse().map_err(|why| format!("--modes {why}").into());
-    let asked = settings.modes.iter().map(parsed).collect::<Result<Vec<ForkMode>, PlanError>>()?;
     let mut cells = Vec::new();
     for &user in User::ALL {
         for &usage in Use::ALL {
@@ -129,7 +127,7 @@ pub fn plan(settings: &Settings) -> Result<ForkPlan, PlanError> {
     }
     Ok(ForkPlan {
         cells,
-        modes: with_baseline(ForkMode::Temporal, &or(&asked, &defaults.modes)),
+        modes: with_baseline(ForkMode::Temporal, &modes(&settings.modes, &defaults.modes)?),
         pairs: check_pairs(settings.pairs.unwrap_or(all.pairs))?,
         sample: Duration::from_millis(defaults.sample_ms),
         warm_up: Duration::from_millis(defaults.warm_up_ms),
@@ -161,25 +159,20 @@ fn measure_cell(plan: &ForkPlan, number: u32, recording: &mut Recording<'_>) -> 
     let cell = plan.cells[number as usize];
     recording.cell(number, cell.params())?;
     let forks = ForkLoop::new(cell, stop)?;
-    let mut lanes = ForkLanes { plan, cell, forks, alive: plan.modes.clone() };
+    let mut lanes = ForkLanes { plan, cell, forks };
     let what = format!("{}, {} writes", Bytes(cell.buffer_bytes), cell.user);
-    let before = u64::from(number) * u64::from(plan.pairs) * plan.modes.len() as u64;
-    recording.groups(&mut lanes, &plan.modes, (number, plan.pairs), (&what, before))
+    let modes = (&plan.modes[..], plan.modes.clone());
+    recording.groups(&mut lanes, modes, (number, plan.pairs), &what)
 }
 
 struct ForkLanes<'a> {
     plan: &'a ForkPlan,
     cell: ForkCell,
     forks: ForkLoop,
-    alive: Vec<ForkMode>,
 }
 
 impl Lanes for ForkLanes<'_> {
     type Mode = ForkMode;
-
-    fn alive(&mut self) -> &mut Vec<ForkMode> {
-        &mut self.alive
-    }
 
     fn figure(&self, sample: &Sample) -> Option<f64> {
         rate(&ExperimentKind::Pages, sample, THROUGHPUT)
@@ -195,7 +188,7 @@ impl Lanes for ForkLanes<'_> {
         let pages = count * (self.cell.buffer_bytes / PAGE_BYTES);
         let counters = knob::check(mode, pages, before, knob::counts()?)?;
         self.forks.check()?;
-        let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let elapsed_ns = ns(elapsed).max(1);
         Ok(Sample { counters, ..at.sample(mode, count * self.cell.buffer_bytes, elapsed_ns) })
     }
 }

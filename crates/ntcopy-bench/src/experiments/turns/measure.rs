@@ -12,7 +12,7 @@ use serde_json::json;
 use super::printed::requests_a_second;
 use super::program::{Ended, Output, Program, adopt_orphans};
 use super::{HINTED, Metric, PLAIN, Plan};
-use crate::run::{Failure, Stop};
+use crate::run::{Failure, Stop, ns};
 use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording};
 use crate::sample::{MeasureError, Outcome};
 
@@ -41,16 +41,17 @@ impl Experiment for Plan {
         let mut recording = Recording::begin(self, context)?;
         recording.expect(2 * u64::from(self.pairs));
         let (patience, stop) = (recording.options.patience, recording.stop);
-        let mut turns = Turns { plan: self, patience, stop, alive: vec![PLAIN, HINTED] };
+        let mut turns = Turns { plan: self, patience, stop };
         recording.cells(0..1, |recording, _| {
             recording.cell(0, params(self))?;
-            recording.at("warming up", 0);
+            recording.at("warming up");
             for mode in [HINTED, PLAIN] {
                 if let Err(failure) = turns.turn(mode) {
-                    return turns.failed(mode, At::default(), failure, recording);
+                    return turns.failed(mode, At::default(), failure, recording).map(drop);
                 }
             }
-            recording.groups(&mut turns, &[PLAIN, HINTED], (0, self.pairs), ("turns", 0))
+            let modes = (&[PLAIN, HINTED][..], vec![PLAIN, HINTED]);
+            recording.groups(&mut turns, modes, (0, self.pairs), "turns")
         })?;
         recording.end()
     }
@@ -61,15 +62,10 @@ struct Turns<'a> {
     plan: &'a Plan,
     patience: Duration,
     stop: &'a Stop,
-    alive: Vec<&'static str>,
 }
 
 impl Lanes for Turns<'_> {
     type Mode = &'static str;
-
-    fn alive(&mut self) -> &mut Vec<&'static str> {
-        &mut self.alive
-    }
 
     fn figure(&self, sample: &Sample) -> Option<f64> {
         let figure = turns::figure(sample)?;
@@ -80,8 +76,7 @@ impl Lanes for Turns<'_> {
         let turn = self.turn(mode)?;
         let printed = turn.number.map(|number| (number * MILLION).round() as u64);
         let series = printed.into_iter().map(|number| (PRINTED.to_owned(), vec![number])).collect();
-        let elapsed_ns = u64::try_from(turn.took.as_nanos()).unwrap_or(u64::MAX);
-        Ok(Sample { counters: turn.counted, series, ..at.sample(mode, 0, elapsed_ns) })
+        Ok(Sample { counters: turn.counted, series, ..at.sample(mode, 0, ns(turn.took)) })
     }
 
     fn failed(
@@ -90,7 +85,7 @@ impl Lanes for Turns<'_> {
         at: At,
         failure: Failure,
         recording: &mut Recording<'_>,
-    ) -> Result<(), Halt> {
+    ) -> Result<bool, Halt> {
         self.stop.check()?;
         recording.error(at.cell, mode, &failure)?;
         Err(Halt::Stopped)

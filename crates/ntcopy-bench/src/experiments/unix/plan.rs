@@ -6,7 +6,7 @@ use ntcopy_record::ExperimentKind;
 
 use super::{Published, Settings, defaults, published};
 use crate::experiment::{Family, Mode};
-use crate::plan::error::{check_pairs, check_sizes, pin};
+use crate::plan::error::{check_pairs, check_sizes, check_zeros, pin};
 use crate::plan::{
     CellPlan, CpuPair, Cpus, Form, MOST_PIECES, Plan, PlanError, Small, gathered_bytes,
 };
@@ -37,7 +37,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
 
 fn check(settings: &Settings) -> Result<(), PlanError> {
     check_pairs(settings.pairs())?;
-    let zero = [
+    check_zeros(&[
         ("object", settings.object_bytes.contains(&0)),
         ("dataset", settings.dataset_bytes.contains(&0)),
         ("sockets", settings.sockets.contains(&0)),
@@ -47,10 +47,7 @@ fn check(settings: &Settings) -> Result<(), PlanError> {
         ("iterations", settings.iterations == Some(0)),
         ("pieces", settings.pieces == Some(0)),
         ("senders", settings.senders == Some(0)),
-    ];
-    if let Some((name, _)) = zero.iter().find(|(_, zero)| *zero) {
-        return Err(PlanError::zero(name));
-    }
+    ])?;
     check_family(settings)?;
     check_pieces(settings)?;
     check_senders(settings)?;

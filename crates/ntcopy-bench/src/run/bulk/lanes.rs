@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use super::SEED;
+use crate::experiment::LINE_BYTES;
 use crate::experiment::bulk::Heat;
-use crate::plan::bulk::LINE_BYTES;
 use crate::run::{Failure, pattern};
 
 /// Between two lines that are looked at after a sample.
@@ -168,6 +168,13 @@ fn first_different(bytes: &[u8], right: &[u8]) -> Option<(usize, u8)> {
     }
     let at = bytes.iter().zip(right).position(|(got, right)| got != right)?;
     Some((at, right[at]))
+}
+
+/// A wrong number at a place, as its first wrong byte.
+pub fn wrong_number(place: usize, expected: u64, got: u64) -> Failure {
+    let (expected, got) = (expected.to_ne_bytes(), got.to_ne_bytes());
+    let at = expected.iter().zip(got).position(|(right, got)| *right != got).unwrap_or(0);
+    wrong_byte(place * size_of::<u64>() + at, expected[at], got[at])
 }
 
 fn wrong_byte(at: usize, expected: u8, got: u8) -> Failure {

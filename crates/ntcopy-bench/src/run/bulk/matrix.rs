@@ -6,7 +6,7 @@ use crate::experiment::bulk::ELEMENT_BYTES;
 use crate::experiment::bulk::{MatrixTask, Walk};
 use crate::run::Failure;
 
-use super::lanes::Lane;
+use super::lanes::{Lane, wrong_number};
 
 /// What is written where: every element differs from its neighbours.
 fn value(place: usize) -> u64 {
@@ -91,23 +91,14 @@ fn numbers<'a>(lane: &'a mut Lane<'_>, side: usize) -> (&'a [u64], &'a mut [u64]
 pub fn verify(lane: &mut Lane<'_>, task: MatrixTask, sum: u64) -> Result<(), Failure> {
     let side = crate::plan::bulk::side(lane.size as u64) as usize;
     let (source, destination) = numbers(lane, side);
-    let wrong = |place: usize, expected: u64, got: u64| {
-        let (expected, got) = (expected.to_ne_bytes(), got.to_ne_bytes());
-        let at = expected.iter().zip(got).position(|(right, got)| *right != got).unwrap_or(0);
-        Failure::WrongCopy {
-            position: (place * ELEMENT_BYTES as usize + at) as u64,
-            expected: expected[at],
-            got: got[at],
-        }
-    };
     if task == MatrixTask::Sum {
         let right = source.iter().fold(0_u64, |sum, number| sum.wrapping_add(*number));
-        return if sum == right { Ok(()) } else { Err(wrong(0, right, sum)) };
+        return if sum == right { Ok(()) } else { Err(wrong_number(0, right, sum)) };
     }
     let right = |place: usize| if task == MatrixTask::Copy { source[place] } else { value(place) };
     for (place, got) in destination.iter().enumerate() {
         if *got != right(place) {
-            return Err(wrong(place, right(place), *got));
+            return Err(wrong_number(place, right(place), *got));
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ mod routines;
 
 use std::hint::black_box;
 
-use super::lanes::Lane;
+use super::lanes::{Lane, wrong_number};
 use crate::experiment::bulk::{Action, PAGE_BYTES, PageWay, ReadBack};
 use crate::run::Failure;
 
@@ -61,12 +61,7 @@ pub fn check_read(
         Action::Clear => 0,
         Action::Copy => read(&lane.source[..lane.size], read_back),
     };
-    if sum == right {
-        return Ok(());
-    }
-    let (expected, got) = (right.to_ne_bytes(), sum.to_ne_bytes());
-    let at = expected.iter().zip(got).position(|(right, got)| *right != got).unwrap_or(0);
-    Err(Failure::WrongCopy { position: at as u64, expected: expected[at], got: got[at] })
+    if sum == right { Ok(()) } else { Err(wrong_number(0, right, sum)) }
 }
 
 /// Reads, and adds up what was read.

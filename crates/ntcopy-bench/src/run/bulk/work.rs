@@ -15,10 +15,9 @@ use super::pages;
 use super::peers::Peers;
 use super::threads::{Start, together};
 use super::{SEED, map_memory};
-use crate::experiment::bulk::{Action, PageWay, ReadBack};
-use crate::experiment::bulk::{Heat, MatrixTask, Task, Walk, Way};
+use crate::experiment::LINE_BYTES;
+use crate::experiment::bulk::{Action, Heat, MatrixTask, PageWay, ReadBack, Task, Walk, Way};
 use crate::hardware::{self, Hardware};
-use crate::plan::bulk::LINE_BYTES;
 use crate::run::process;
 use crate::run::{Failure, cpus};
 
@@ -99,9 +98,7 @@ impl Doing {
             Doing::Copy(_) | Doing::Walk(..) | Doing::Pages(..) => None,
         }
     }
-}
 
-impl Doing {
     /// Compares what was read back with what should have been.
     fn check_read(self, lane: &mut Lane<'_>, sum: u64) -> Result<(), Failure> {
         match self {

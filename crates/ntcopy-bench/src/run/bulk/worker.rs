@@ -21,16 +21,6 @@ pub struct Setup {
     pub stop: Stop,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timing {
-    /// Before the clock, at least.
-    pub warm_up: Duration,
-    /// The least bytes of it.
-    pub warm_up_bytes: u64,
-    /// Under the clock, about.
-    pub sample: Duration,
-}
-
 /// A worker. Dropping it ends it.
 #[derive(Debug)]
 pub struct Worker {
@@ -113,13 +103,17 @@ impl Worker {
         }
     }
 
-    /// Does the cell's task for a while under the clock.
-    pub fn sample(&mut self, way: Way, timing: Timing) -> Result<Traffic, Failure> {
+    /// Does the cell's task for a while under the clock, warmed up as the plan says.
+    pub fn sample(
+        &mut self,
+        way: Way,
+        (plan, cell): (&BulkPlan, &BulkCell),
+    ) -> Result<Traffic, Failure> {
         let order = Order::Sample {
             way: way.to_string(),
-            warm_up_ns: ns(timing.warm_up),
-            warm_up_bytes: timing.warm_up_bytes,
-            sample_ns: ns(timing.sample),
+            warm_up_ns: ns(plan.warm_up),
+            warm_up_bytes: if cell.is_cold() { plan.cold_warm_up_bytes } else { 0 },
+            sample_ns: ns(plan.sample),
         };
         match self.ask(&order)? {
             Reply::Sample(traffic) => Ok(traffic),

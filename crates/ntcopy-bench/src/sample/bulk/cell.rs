@@ -8,7 +8,7 @@ use super::super::driver::{At, Halt, Lanes, Recording};
 use super::Workers;
 use crate::experiment::bulk::{Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan};
-use crate::run::bulk::{Timing, Traffic, Worker};
+use crate::run::bulk::{Traffic, Worker};
 use crate::run::{Failure, Stop};
 
 struct WayLanes<'a> {
@@ -17,41 +17,33 @@ struct WayLanes<'a> {
     number: u32,
     workers: &'a mut Workers,
     stop: &'a Stop,
-    /// Ways that have something to say here and have not failed.
-    alive: Vec<Way>,
 }
 
-/// Verifies, warms up, and takes the cell's samples; `before` samples are done with.
+/// Verifies, warms up, and takes the cell's samples.
 pub fn measure(
     plan: &BulkPlan,
     number: u32,
     workers: &mut Workers,
-    before: u64,
     recording: &mut Recording<'_>,
 ) -> Result<(), Halt> {
     let cell = &plan.cells[number as usize];
-    let alive = plan.ways.iter().copied().filter(|way| cell.not_for(*way).is_none()).collect();
     let stop = recording.stop;
-    let mut lanes = WayLanes { plan, cell, number, workers, stop, alive };
+    let mut lanes = WayLanes { plan, cell, number, workers, stop };
     let what = what(cell);
-    recording.at(&format!("{what}: checking every byte"), before);
-    let params = lanes.verify(recording)?;
+    recording.at(&format!("{what}: checking every byte"));
+    let (params, alive) = lanes.verify(recording)?;
     recording.cell(number, params)?;
     for way in &plan.ways {
         if let Some(why) = cell.not_for(*way) {
             recording.unavailable(way, why, Some(number))?;
         }
     }
-    recording.groups(&mut lanes, &plan.ways, (number, plan.pairs), (&what, before))?;
+    recording.groups(&mut lanes, (&plan.ways, alive), (number, plan.pairs), &what)?;
     Ok(stop.check()?)
 }
 
 impl Lanes for WayLanes<'_> {
     type Mode = Way;
-
-    fn alive(&mut self) -> &mut Vec<Way> {
-        &mut self.alive
-    }
 
     fn figure(&self, sample: &Sample) -> Option<f64> {
         rate(&self.plan.experiment, sample, THROUGHPUT)
@@ -59,39 +51,36 @@ impl Lanes for WayLanes<'_> {
 
     fn sample(&mut self, way: Way, at: At) -> Result<Sample, Failure> {
         self.stop.check()?;
-        let (plan, is_cold) = (self.plan, self.cell.is_cold());
-        let timing = Timing {
-            warm_up: plan.warm_up,
-            warm_up_bytes: if is_cold { plan.cold_warm_up_bytes } else { 0 },
-            sample: plan.sample,
-        };
-        let Traffic { bytes, elapsed_ns, counters } = self.worker(way).sample(way, timing)?;
+        let about = (self.plan, self.cell);
+        let Traffic { bytes, elapsed_ns, counters } = self.worker(way).sample(way, about)?;
         Ok(Sample { counters, ..at.sample(way, bytes, elapsed_ns) })
     }
 }
 
 impl WayLanes<'_> {
-    /// Has every way compare every byte; gives the cell's parameters.
-    fn verify(&mut self, recording: &mut Recording<'_>) -> Result<Params, Halt> {
+    /// Has every way that has something to say here compare every byte; gives the cell's parameters,
+    /// and the ways that did not fail.
+    fn verify(&mut self, recording: &mut Recording<'_>) -> Result<(Params, Vec<Way>), Halt> {
         let mut params = self.cell.params(self.plan);
-        let ways = self.alive.clone();
+        let ways = self.plan.ways.iter().copied().filter(|way| self.cell.not_for(*way).is_none());
+        let ways: Vec<Way> = ways.collect();
         for worker in [Some(&mut self.workers.plain), self.workers.tuned.as_mut().ok()] {
             if let Some(Err(failure)) = worker.map(|worker| worker.cell(self.cell)) {
                 self.stop.check()?;
                 for way in ways {
                     recording.error(self.number, way, &failure)?;
                 }
-                self.alive.clear();
-                return Ok(params);
+                return Ok((params, Vec::new()));
             }
         }
+        let mut alive = Vec::new();
         for way in ways {
             self.stop.check()?;
             match self.worker(way).verify(way, recording.options.spoil) {
-                Ok(Some(path)) => {
-                    params.insert(format!("{way}_path"), path.into());
+                Ok(path) => {
+                    params.extend(path.map(|path| (format!("{way}_path"), path.into())));
+                    alive.push(way);
                 }
-                Ok(None) => {}
                 Err(failure) => {
                     let at = At { cell: self.number, ..At::default() };
                     self.failed(way, at, failure, recording)?;
@@ -101,7 +90,7 @@ impl WayLanes<'_> {
         if matches!(self.cell.task, Task::Fill { .. }) {
             params.insert("hardware_counters".to_owned(), self.counters().into());
         }
-        Ok(params)
+        Ok((params, alive))
     }
 
     fn worker(&mut self, way: Way) -> &mut Worker {

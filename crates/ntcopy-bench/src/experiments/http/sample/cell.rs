@@ -27,8 +27,6 @@ pub struct WayLanes<'a> {
     offered: Option<u64>,
     /// Whether its data set is new: then nothing was started yet.
     is_first: bool,
-    /// Ways that have not failed, by their numbers.
-    alive: Vec<usize>,
     lanes: Vec<Lane>,
     /// Requests per 1000 s in each of the baseline's samples.
     rates: Vec<u64>,
@@ -43,40 +41,33 @@ impl<'a> WayLanes<'a> {
         offered: Option<u64>,
         is_first: bool,
     ) -> WayLanes<'a> {
-        let alive = (0..served.ways.len()).collect();
         let (lanes, rates) = (Vec::new(), Vec::new());
-        WayLanes { bench, served, cell, number, offered, is_first, alive, lanes, rates }
+        WayLanes { bench, served, cell, number, offered, is_first, lanes, rates }
     }
 
     /// Starts the daemons, and takes the samples, as often as the plan says; gives the median of
     /// what the baseline was answered, requests per 1000 s.
     pub fn measure(mut self, recording: &mut Recording<'_>) -> Result<Option<u64>, Halt> {
         let plan = self.bench.plan;
-        let before = self.before();
         let what = self.what();
         let order: Vec<usize> = (0..self.served.ways.len()).collect();
         let cell = (self.number, plan.pairs);
         recording.share_among(plan.cells.len().saturating_sub(self.number as usize));
-        recording.groups(&mut self, &order, cell, (&what, before))?;
+        recording.groups(&mut self, (&order, order.clone()), cell, &what)?;
         self.rates.sort_unstable();
         Ok(self.rates.get(self.rates.len() / 2).copied())
-    }
-
-    /// Samples of the cells before this one.
-    fn before(&self) -> u64 {
-        u64::from(self.number) * self.bench.plan.samples_of_a_cell(self.served.ways)
     }
 
     fn lane(&self, index: usize) -> Option<usize> {
         self.lanes.iter().position(|lane| lane.number == index)
     }
 
-    /// Ends the daemons that there are and starts those of every way that has not failed: which
-    /// pages and addresses a process got makes it some hundredths faster or slower for as long as
-    /// it lives. Then every way is checked.
+    /// Ends the daemons that there are and starts those of each of these ways: which pages and
+    /// addresses a process got makes it some hundredths faster or slower for as long as it lives.
+    /// Then every way is checked. One that fails is taken out.
     fn start(
         &mut self,
-        (pair, order): (u32, &[usize]),
+        (pair, order): (u32, &mut Vec<usize>),
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
         self.lanes.clear();
@@ -86,19 +77,18 @@ impl<'a> WayLanes<'a> {
             // What is not there need not go.
             let _ = std::fs::remove_dir_all(folder(number));
         }
-        for number in order.iter().copied() {
-            let way = served.ways[number];
-            if !self.alive.contains(&number) {
-                continue;
-            }
+        for number in std::mem::take(order) {
             match self.bench.start(self.cell, served, number, &folder(number)) {
-                Ok(lane) => self.lanes.push(lane),
+                Ok(lane) => {
+                    self.lanes.push(lane);
+                    order.push(number);
+                }
                 // Nothing was measured yet, and nothing is going to be.
-                Err(failure) if self.is_first && pair == 0 => return Err(self.bench.halt(failure)),
+                Err(failure) if self.is_first && pair == 0 => return Err(failure.into()),
                 Err(_) if self.bench.stop.signal().is_some() => return Err(Halt::Stopped),
                 Err(failure) => {
-                    recording.error(self.number, self.bench.plan.name(way), &failure)?;
-                    self.alive.retain(|alive| *alive != number);
+                    let way = self.bench.plan.name(served.ways[number]);
+                    recording.error(self.number, way, &failure)?;
                 }
             }
         }
@@ -106,6 +96,7 @@ impl<'a> WayLanes<'a> {
             let (bench, cell) = (self.bench, self.cell);
             if let Err(failure) = prepare(bench, cell, &mut self.lanes[lane]) {
                 self.give_up(lane, failure, recording)?;
+                order.retain(|number| *number != self.lanes[lane].number);
             }
         }
         Ok(())
@@ -132,7 +123,6 @@ impl<'a> WayLanes<'a> {
         let lane = &mut self.lanes[lane];
         let failure = lane.running.blame(failure);
         lane.client = None;
-        self.alive.retain(|number| *number != lane.number);
         Ok(recording.error(self.number, self.bench.plan.name(lane.way), &failure)?)
     }
 
@@ -179,10 +169,6 @@ impl<'a> WayLanes<'a> {
 impl Lanes for WayLanes<'_> {
     type Mode = usize;
 
-    fn alive(&mut self) -> &mut Vec<usize> {
-        &mut self.alive
-    }
-
     fn figure(&self, sample: &Sample) -> Option<f64> {
         let metric = if matches!(self.cell.form, HttpForm::Closed) { THROUGHPUT } else { P99 };
         rate(&ExperimentKind::Http, sample, metric)
@@ -191,15 +177,14 @@ impl Lanes for WayLanes<'_> {
     fn begin_group(
         &mut self,
         (_, pair): (u32, u32),
-        order: &[usize],
+        order: &mut Vec<usize>,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
         let plan = self.bench.plan;
         if !plan.starts_at(pair) {
             return Ok(());
         }
-        let done = self.before() + u64::from(pair) * self.served.ways.len() as u64;
-        recording.at(&format!("{}: starting, checking every byte", self.what()), done);
+        recording.at(&format!("{}: starting, checking every byte", self.what()));
         self.start((pair, order), recording)
     }
 
@@ -219,11 +204,10 @@ impl Lanes for WayLanes<'_> {
         _at: At,
         failure: Failure,
         recording: &mut Recording<'_>,
-    ) -> Result<(), Halt> {
-        match self.lane(index) {
-            Some(lane) => self.give_up(lane, failure, recording),
-            None => Err(self.bench.halt(failure)),
-        }
+    ) -> Result<bool, Halt> {
+        let Some(lane) = self.lane(index) else { return Err(failure.into()) };
+        self.give_up(lane, failure, recording)?;
+        Ok(false)
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use memmap2::Advice;
+use ntcopy_record::stats::quantile_ns;
 
 use self::pace::Window;
 use self::stream::Stream;
@@ -18,14 +19,13 @@ use crate::experiment::LINE_BYTES;
 use crate::hardware::Hardware;
 use crate::run::cpus;
 use crate::run::hot_set::HotSet;
+use crate::run::schedule::{histogram, record, take_answers};
 use crate::run::{Failure, Stop, ns};
 
 pub use stream::path;
 
 /// The time that the streamer's thread gets to be where it belongs, before its schedule begins.
 const HEAD_START: Duration = Duration::from_millis(1);
-/// Significant digits that the histogram keeps of a pass.
-const DIGITS: u8 = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Felt {
@@ -45,13 +45,7 @@ pub struct Felt {
 impl Felt {
     /// Nanoseconds of the pass that half of them did not exceed.
     pub fn median_pass_ns(&self) -> u64 {
-        let half = self.passes.iter().map(|(_, count)| count).sum::<u64>().div_ceil(2);
-        let mut seen = 0;
-        let median = self.passes.iter().find(|(_, count)| {
-            seen += count;
-            seen >= half
-        });
-        median.map_or(0, |(ns, _)| *ns)
+        quantile_ns(&self.passes, 0.5).map_or(0, |ns| ns as u64)
     }
 }
 
@@ -161,7 +155,7 @@ impl Bench {
             let copied = Instant::now();
             self.hot_set.walk(self.pass_lines);
             if number >= warm_up {
-                passes.add(copied.elapsed())?;
+                passes.add(copied.elapsed());
                 copy_ns += ns(copied - start);
             }
         }
@@ -225,7 +219,7 @@ fn watch(
         hot_set.walk(lines);
         let after = window.now();
         if before >= window.from && after <= window.to {
-            passes.add(after - before)?;
+            passes.add(after - before);
         }
         if after >= window.to {
             if counts {
@@ -244,23 +238,18 @@ struct Passes {
 
 impl Passes {
     fn new() -> Result<Passes, Failure> {
-        let histogram = Histogram::new(DIGITS)
-            .map_err(|error| Failure::Limit(format!("cannot keep a histogram: {error}")))?;
-        Ok(Passes { histogram, walk_ns: 0, counters: BTreeMap::new() })
+        Ok(Passes { histogram: histogram()?, walk_ns: 0, counters: BTreeMap::new() })
     }
 
-    fn add(&mut self, pass: Duration) -> Result<(), Failure> {
+    fn add(&mut self, pass: Duration) {
         self.walk_ns += ns(pass);
-        let recorded = self.histogram.record(ns(pass).max(1));
-        recorded.map_err(|error| Failure::Limit(format!("cannot keep a pass: {error}")))
+        record(&mut self.histogram, ns(pass));
     }
 
     fn felt(self, bytes: u64, offered: u64, elapsed_ns: u64, copy_ns: Option<u64>) -> Felt {
         let mut phases_ns = BTreeMap::from([("walk".to_owned(), self.walk_ns)]);
         phases_ns.extend(copy_ns.map(|ns| ("copy".to_owned(), ns)));
-        let recorded = self.histogram.iter_recorded();
-        let passes =
-            recorded.map(|step| (step.value_iterated_to(), step.count_at_value())).collect();
+        let passes = take_answers(&self.histogram, 0).latencies;
         let counters = self.counters;
         Felt { bytes, offered_bytes: offered, elapsed_ns, phases_ns, counters, passes }
     }

@@ -41,15 +41,12 @@ impl Experiment for CopiesPlan {
         enough_memory(self)?;
         let mut recording = Recording::begin(self, context)?;
         recording.expect(self.samples());
-        let (mut bench, mut done) = (None, 0);
+        let mut bench = None;
         recording.cells(0..self.cells.len(), |recording, number| {
             let cell = &self.cells[number];
             let (number, alive) = (index(number), self.modes.clone());
             let cell_run = CellRun { plan: self, cell, number, stop: recording.stop, alive };
-            let samples = if cell.streamer.is_ok() { cell_run.samples() } else { 0 };
-            cell_run.measure(&mut bench, done, recording)?;
-            done += samples;
-            Ok(())
+            cell_run.measure(&mut bench, recording)
         })?;
         recording.end()
     }
@@ -89,18 +86,16 @@ struct CopyLanes<'a> {
     length: Length,
     victim: Victim,
     stop: &'a Stop,
-    alive: Vec<CopyMode>,
 }
 
 impl CellRun<'_> {
     fn measure(
         mut self,
         kept: &mut Option<Bench>,
-        done: u64,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
         let what = self.what();
-        recording.at(&format!("{what}: checking and calibrating"), done);
+        recording.at(&format!("{what}: checking and calibrating"));
         let paths = self.paths(recording)?;
         let streamer_cpu = match &self.cell.streamer {
             Ok(streamer) => streamer.cpu,
@@ -120,20 +115,20 @@ impl CellRun<'_> {
         }
         let (length, rate) = self.calibrate(&mut bench)?;
         self.write(&paths, rate, recording)?;
-        let (plan, stop, alive) = (self.plan, self.stop, self.alive);
-        let victim = self.cell.victim;
-        let mut lanes = CopyLanes { bench, length, victim, stop, alive };
-        recording.groups(&mut lanes, &plan.modes, (self.number, plan.pairs), (&what, done))?;
+        let (plan, stop, victim) = (self.plan, self.stop, self.cell.victim);
+        let mut lanes = CopyLanes { bench, length, victim, stop };
+        recording.groups(
+            &mut lanes,
+            (&plan.modes, self.alive),
+            (self.number, plan.pairs),
+            &what,
+        )?;
         *kept = Some(lanes.bench);
         Ok(())
     }
 
     fn what(&self) -> String {
         format!("{}, hot set of {}", self.cell.victim, Bytes(self.cell.hot_set_bytes))
-    }
-
-    fn samples(&self) -> u64 {
-        u64::from(self.plan.pairs) * self.plan.modes.len() as u64
     }
 
     /// Which way each mode's bytes go; says which modes are not to be had.
@@ -221,10 +216,6 @@ impl CellRun<'_> {
 impl Lanes for CopyLanes<'_> {
     type Mode = CopyMode;
 
-    fn alive(&mut self) -> &mut Vec<CopyMode> {
-        &mut self.alive
-    }
-
     /// On the same core the victim and the copies take turns, and what counts is all of it.
     fn figure(&self, sample: &Sample) -> Option<f64> {
         let metric = if self.victim == Victim::SameCore { THROUGHPUT } else { WALKS };
@@ -256,13 +247,13 @@ impl Lanes for CopyLanes<'_> {
         at: At,
         failure: Failure,
         recording: &mut Recording<'_>,
-    ) -> Result<(), Halt> {
-        match &failure {
-            Failure::Answer(_) => {}
-            wrong if wrong.is_wrong_byte() => self.alive.retain(|alive| *alive != mode),
-            _ => return Err(failure.into()),
+    ) -> Result<bool, Halt> {
+        let is_busy = matches!(failure, Failure::Answer(_));
+        if !is_busy && !failure.is_wrong_byte() {
+            return Err(failure.into());
         }
-        Ok(recording.error(at.cell, mode, &failure)?)
+        recording.error(at.cell, mode, &failure)?;
+        Ok(is_busy)
     }
 }
 
