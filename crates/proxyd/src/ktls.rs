@@ -13,8 +13,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{io, mem};
 
-use libc::{c_int, c_void, cmsghdr, iovec, msghdr};
+use libc::{c_int, cmsghdr, iovec, msghdr};
 use rustix::io::Errno;
+use rustix::net::RecvFlags;
 use rustls::{ConnectionTrafficSecrets, ProtocolVersion, ServerConfig, ServerConnection};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use zeroize::Zeroizing;
@@ -22,7 +23,6 @@ use zeroize::Zeroizing;
 /// More than any `struct tls12_crypto_info_…` has.
 const INFO_BYTES: usize = 64;
 const ALERT: u8 = 21;
-const APPLICATION_DATA: u8 = 23;
 const CLOSE_NOTIFY: u8 = 0;
 const WARNING: u8 = 1;
 const RECORD_HEADER_BYTES: usize = 5;
@@ -121,29 +121,14 @@ fn crypto_info(
     Some(info)
 }
 
-/// Reads application data; 0 is the end, and so is an alert that says goodbye. A key update ends the
-/// connection with an error: the kernel has no new keys for it.
+/// Reads application data; 0 is the end, and so is any other record, which the kernel hands to
+/// nobody who does not ask for its type: an alert, a goodbye for the most part, or a key update, for
+/// which there are no new keys.
 pub(crate) fn recv(socket: &OwnedFd, into: &mut [u8]) -> Result<usize, Errno> {
-    let mut vector = iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
-    let mut control = RecordType {
-        header: cmsghdr { cmsg_len: 0, cmsg_level: 0, cmsg_type: 0 },
-        kind: APPLICATION_DATA,
-        padding: [0; 7],
-    };
-    let mut message = message(&raw mut vector, &raw mut control);
-    // SAFETY: the message points to `vector`, which describes `into`, and to `control`; all
-    // outlive the call, and nothing else refers to them meanwhile.
-    let received =
-        unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
-    let is_typed = message.msg_controllen > 0
-        && control.header.cmsg_level == libc::SOL_TLS
-        && control.header.cmsg_type == libc::TLS_GET_RECORD_TYPE;
-    let kind = if is_typed { control.kind } else { APPLICATION_DATA };
-    match usize::try_from(received) {
-        Err(_) => Err(last_error()),
-        Ok(bytes) if bytes == 0 || kind == APPLICATION_DATA => Ok(bytes),
-        Ok(2..) if kind == ALERT && into[1] == CLOSE_NOTIFY => Ok(0),
-        Ok(_) => Err(Errno::PROTO),
+    match rustix::net::recv(socket, into, RecvFlags::DONTWAIT) {
+        Ok((bytes, _)) => Ok(bytes),
+        Err(Errno::IO) => Ok(0),
+        Err(errno) => Err(errno),
     }
 }
 
@@ -191,22 +176,16 @@ pub(crate) fn close(socket: &OwnedFd) -> Result<(), Errno> {
         kind: ALERT,
         padding: [0; 7],
     };
-    let message = message(&raw mut vector, &raw mut control);
+    // SAFETY: a msghdr of zeroes is one without name, data and control.
+    let mut message: msghdr = unsafe { mem::zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (&raw mut vector, 1);
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = mem::size_of::<RecordType>();
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: the message points to `vector`, which describes `alert`, and to `control`; all
     // outlive the call.
     let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) };
     if sent >= 0 { Ok(()) } else { Err(last_error()) }
-}
-
-fn message(vector: *mut iovec, control: *mut RecordType) -> msghdr {
-    // SAFETY: a msghdr of zeroes is one without name, data and control.
-    let mut message: msghdr = unsafe { mem::zeroed() };
-    message.msg_iov = vector;
-    message.msg_iovlen = 1;
-    message.msg_control = control.cast::<c_void>();
-    message.msg_controllen = mem::size_of::<RecordType>();
-    message
 }
 
 /// A handshake in which no byte of the record behind its last one is taken from the socket, and all
@@ -313,27 +292,23 @@ mod tests {
     #[test]
     fn keys_are_laid_out_as_the_kernel_wants_them() {
         let sizes = [
-            mem::size_of::<libc::tls12_crypto_info_aes_gcm_128>(),
             mem::size_of::<libc::tls12_crypto_info_aes_gcm_256>(),
             mem::size_of::<libc::tls12_crypto_info_chacha20_poly1305>(),
         ];
-        let (iv, nonce) =
-            (|| rustls::crypto::cipher::Iv::copy(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]), 8);
+        let iv = || rustls::crypto::cipher::Iv::copy(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
         let key = || rustls::crypto::cipher::AeadKey::from([7; 32]);
         let all = [
-            None,
-            Some(ConnectionTrafficSecrets::Aes256Gcm { key: key(), iv: iv() }),
-            Some(ConnectionTrafficSecrets::Chacha20Poly1305 { key: key(), iv: iv() }),
+            ConnectionTrafficSecrets::Aes256Gcm { key: key(), iv: iv() },
+            ConnectionTrafficSecrets::Chacha20Poly1305 { key: key(), iv: iv() },
         ];
         for (keys, size) in all.iter().zip(sizes) {
-            let Some(keys) = keys else { continue };
             let info = crypto_info(libc::TLS_1_3_VERSION, 0x0102, keys).unwrap();
             assert_eq!(info.len(), size);
             assert_eq!(info[..2], libc::TLS_1_3_VERSION.to_ne_bytes());
             assert_eq!(info.capacity(), INFO_BYTES, "it has not grown");
-            assert_eq!(info[info.len() - nonce..], [0, 0, 0, 0, 0, 0, 1, 2]);
+            assert_eq!(info[info.len() - 8..], [0, 0, 0, 0, 0, 0, 1, 2]);
         }
-        let gcm = crypto_info(libc::TLS_1_3_VERSION, 0, all[1].as_ref().unwrap()).unwrap();
+        let gcm = crypto_info(libc::TLS_1_3_VERSION, 0, &all[0]).unwrap();
         assert_eq!(
             (&gcm[4..12], &gcm[44..48]),
             (&[5, 6, 7, 8, 9, 10, 11, 12][..], &[1, 2, 3, 4][..])
