@@ -13,7 +13,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::ktls;
 use crate::pipe::Pipe;
-use crate::splice::{self, Moved};
+use crate::splice;
 
 #[derive(Debug)]
 pub enum Conn {
@@ -38,7 +38,7 @@ impl Conn {
     }
 
     pub fn can_splice_to(&self) -> bool {
-        matches!(self, Conn::Plain(_) | Conn::Kernel(_))
+        !matches!(self, Conn::Tls(_))
     }
 
     /// Whether the CPU reads what is written to it, in order to encrypt it.
@@ -97,23 +97,23 @@ impl Conn {
         }
     }
 
-    /// [`splice::to_pipe`], with the flag. It also waits where a pipe that holds something is full:
-    /// whoever draws from it goes on then.
+    /// [`splice::to_pipe`], with the flag, from a connection with nothing between. It also waits
+    /// where a pipe that holds something is full: whoever draws from it goes on then.
     pub fn poll_splice_into(
         &mut self,
         cx: &mut Context<'_>,
         pipe: &mut Pipe,
         limit: usize,
-    ) -> Poll<Result<Moved, Errno>> {
-        let Conn::Plain(socket) = self else { return Poll::Ready(Ok(Moved::Unsupported)) };
+    ) -> Poll<Result<usize, Errno>> {
+        debug_assert!(!self.is_encrypted());
         let was_empty = pipe.held() == 0;
-        let moved = socket.poll_in(cx, |fd| match splice::to_pipe(fd, pipe, limit) {
+        let moved = self.socket_mut().poll_in(cx, |fd| match splice::to_pipe(fd, pipe, limit) {
             // The pipe is full.
             Err(Errno::AGAIN) if !was_empty && !is_silent(fd) => Ok(None),
             moved => moved.map(Some),
         });
         match ready!(moved)? {
-            Some(moved) => Poll::Ready(Ok(moved)),
+            Some(bytes) => Poll::Ready(Ok(bytes)),
             None => Poll::Pending,
         }
     }
@@ -123,7 +123,7 @@ impl Conn {
         &mut self,
         cx: &mut Context<'_>,
         pipe: &mut Pipe,
-    ) -> Poll<Result<Moved, Errno>> {
+    ) -> Poll<Result<usize, Errno>> {
         self.socket_mut().poll_out(cx, |fd| splice::from_pipe(pipe, fd))
     }
 

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::conn::Conn;
-use crate::error::{Error, Kind, Source};
+use crate::error::{CLIENT_GONE, Error, Side};
 use crate::flow::{Flow, FlowError, Pump};
 use crate::forward::write_response;
 use crate::request::Method;
@@ -54,24 +54,17 @@ pub(crate) enum Next {
     Answer(Error),
 }
 
-/// A timer that moves with every byte, which costs nothing: its deadline is looked at when it is
-/// over.
+/// A client's timer, made when it is first needed.
 #[derive(Debug, Default)]
 pub(crate) struct Timer(Option<Pin<Box<Sleep>>>);
 
 impl Timer {
     fn poll(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
         let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-        if deadline < sleep.deadline() {
+        if deadline != sleep.deadline() {
             sleep.as_mut().reset(deadline);
         }
-        loop {
-            ready!(sleep.as_mut().poll(cx));
-            if deadline <= sleep.deadline() {
-                return Poll::Ready(());
-            }
-            sleep.as_mut().reset(deadline);
-        }
+        sleep.as_mut().poll(cx)
     }
 }
 
@@ -90,9 +83,8 @@ struct Exchange<'x> {
     /// Bytes that had moved anywhere, and those of the client's side, when that was looked at.
     moved: u64,
     seen: u64,
-    /// Whether the connection had served before, and whether it was tried with the head alone.
+    /// Whether the backend's connection had served before.
     reused: bool,
-    tried: bool,
     /// When the request was sent, or given up.
     sent_at: Option<Instant>,
     /// The backend takes no more of the request, but may still answer.
@@ -100,8 +92,6 @@ struct Exchange<'x> {
     /// The backend has said something.
     heard: bool,
     interims: u32,
-    /// Whether an interim answer was passed on.
-    interim: bool,
     /// The status, once the final head is there.
     status: Option<u16>,
     keep_client: bool,
@@ -130,12 +120,10 @@ pub(crate) async fn exchange(
         moved: 0,
         seen: 0,
         reused: false,
-        tried: false,
         sent_at: None,
         broken: false,
         heard: false,
         interims: 0,
-        interim: false,
         status: None,
         keep_client: asked.keep_alive,
         keep_backend: false,
@@ -147,7 +135,7 @@ pub(crate) async fn exchange(
     loop {
         let error = match exchange.attempt(reuse).await {
             Ok(upstream) => return exchange.complete(upstream),
-            Err(error) if error.kind == Kind::Gone => return exchange.client_is_gone(error),
+            Err(error) if error.status == CLIENT_GONE => return exchange.client_is_gone(error),
             Err(error) => error,
         };
         if !exchange.may_repeat(&error) {
@@ -182,14 +170,13 @@ impl Exchange<'_> {
         };
         got.map_err(|errno| {
             let busy = "every connection to the backend is taken, and none became free in time";
-            let to = self.worker.shared.config.backend.0[0].to_string();
+            let to = &self.worker.shared.config.backend.0[0];
+            let why = format!("cannot connect: {to}: {errno}");
             match errno {
-                Errno::AGAIN => Error::new(Source::Internal, Kind::Busy, busy),
-                Errno::TIMEDOUT => Error::new(Source::Upstream, Kind::Timeout, "connecting"),
-                ours if is_ours(ours) => {
-                    Error::new(Source::Internal, Kind::Connect, to).because(ours)
-                }
-                theirs => Error::new(Source::Upstream, Kind::Connect, to).because(theirs),
+                Errno::AGAIN => Error::new(Side::Proxy, 503, busy),
+                Errno::TIMEDOUT => Error::new(Side::Backend, 504, "timeout: connecting"),
+                ours if is_ours(ours) => Error::new(Side::Proxy, 500, why),
+                _ => Error::new(Side::Backend, 503, why),
             }
         })
     }
@@ -233,13 +220,13 @@ impl Exchange<'_> {
         let mut pipes = self.worker.pipes.borrow_mut();
         // If the backend has closed a connection that served before, its head alone tells, while all
         // of the body is still there for another.
-        let head_alone = self.reused && !std::mem::replace(&mut self.tried, true);
+        let head_alone = self.reused && self.request.consumed == 0;
         let flushed = if head_alone { self.request.flush(cx, up) } else { Ok(true) };
         let sent = match flushed {
             Ok(_) => self.request.poll_pump(cx, self.client, self.input, up, &mut pipes),
             Err(error) => Poll::Ready(Err(error)),
         };
-        let (kind, why) = match ready!(sent) {
+        let (status, why) = match ready!(sent) {
             Ok(Pump::Again) => return Poll::Ready(Ok(())),
             Ok(Pump::Done) => {
                 self.request.release(&mut pipes);
@@ -247,19 +234,17 @@ impl Exchange<'_> {
                 return Poll::Pending;
             }
             // A backend may close its ears once it knows its answer: the answer counts.
-            Err(FlowError::Sink(_)) => {
+            Err(FlowError::Sink) => {
                 self.broken = true;
                 self.sent_at = Some(Instant::now());
                 return Poll::Pending;
             }
             Err(FlowError::Source(_)) => return Poll::Ready(Err(Error::gone())),
-            Err(FlowError::TooLarge) => (Kind::TooLarge, "the body is larger than allowed".into()),
-            Err(FlowError::Chunk(error)) => (Kind::Malformed, error.to_string()),
-            Err(FlowError::SourceEnded) => {
-                (Kind::Closed, "the client ended before its request did".to_owned())
-            }
+            Err(FlowError::TooLarge) => (413, "the body is larger than allowed".to_owned()),
+            Err(FlowError::Chunk(error)) => (400, error.to_string()),
+            Err(FlowError::SourceEnded) => (400, "it ended before its request did".to_owned()),
         };
-        Poll::Ready(Err(Error::new(Source::Downstream, kind, why)))
+        Poll::Ready(Err(Error::new(Side::Client, status, why)))
     }
 
     /// Backend to client: heads, then the body.
@@ -285,7 +270,7 @@ impl Exchange<'_> {
         let Upstream { conn, input, .. } = up;
         let pump = ready!(self.response.poll_pump(cx, conn, input, self.client, &mut pipes));
         Poll::Ready(pump.map_err(|error| match error {
-            FlowError::Sink(_) => Error::gone(),
+            FlowError::Sink => Error::gone(),
             error => self.bad_body(error),
         }))
     }
@@ -300,7 +285,7 @@ impl Exchange<'_> {
                 Err(error) => return Poll::Ready(Err(self.bad_answer(error.reason))),
             }
             // As long as the client takes no more, no more is taken from the backend.
-            if self.interim {
+            if self.passed_interim() {
                 match self.response.flush(cx, self.client) {
                     Err(_) => return Poll::Ready(Err(Error::gone())),
                     Ok(_) if self.response.out.is_empty() => {}
@@ -328,11 +313,14 @@ impl Exchange<'_> {
         if self.interims > INTERIMS_MAX {
             return Err(self.bad_answer(TOO_MANY_INTERIMS));
         }
-        if self.asked.minor > 0 {
-            self.interim = true;
+        if self.passed_interim() {
             write_response(response, 1, true, self.response.out.end());
         }
         Ok(())
+    }
+
+    fn passed_interim(&self) -> bool {
+        self.interims > 0 && self.asked.minor > 0
     }
 
     /// Takes up the final head.

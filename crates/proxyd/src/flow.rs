@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use crate::conn::Conn;
 use crate::pipe::{Pipe, Pool};
-use crate::splice::{Moved, SPLICE_MIN_BYTES};
+use crate::splice::SPLICE_MIN_BYTES;
 
 /// What may wait in memory for a slow reader: a record of TLS.
 const OUT_BYTES: usize = 16 << 10;
@@ -34,7 +34,7 @@ const REFILL_BYTES: usize = 64 << 10;
 pub(crate) enum FlowError {
     Source(Errno),
     SourceEnded,
-    Sink(Errno),
+    Sink,
     Chunk(ChunkError),
     TooLarge,
 }
@@ -149,7 +149,7 @@ impl Flow {
                 && self.fill(cx, source, input, pipes)?;
             let flushed = self.flush(cx, sink)?;
             if self.is_read() && self.out.is_empty() && self.held() == 0 {
-                ready!(sink.poll_flush(cx)).map_err(FlowError::Sink)?;
+                ready!(sink.poll_flush(cx)).map_err(|_| FlowError::Sink)?;
                 return Poll::Ready(Ok(Pump::Done));
             }
             if !filled && !flushed {
@@ -170,49 +170,24 @@ impl Flow {
     ) -> Result<bool, FlowError> {
         let sent_before = self.sent;
         // What an encrypting layer still holds goes first, even if nothing follows yet.
-        if let Poll::Ready(Err(errno)) = sink.poll_flush(cx) {
-            return Err(FlowError::Sink(errno));
+        if let Poll::Ready(Err(_)) = sink.poll_flush(cx) {
+            return Err(FlowError::Sink);
         }
         while !self.out.is_empty() {
             let more = self.held() > 0;
-            match sink.poll_send(cx, self.out.bytes(), more) {
-                Poll::Ready(sent) => {
-                    let bytes = sent.map_err(FlowError::Sink)?;
-                    self.out.consume(bytes);
-                    self.sent += bytes as u64;
-                }
-                Poll::Pending => {
-                    self.out.shrink();
-                    return Ok(self.sent > sent_before);
-                }
-            }
+            let Poll::Ready(sent) = sink.poll_send(cx, self.out.bytes(), more) else {
+                self.out.shrink();
+                return Ok(self.sent > sent_before);
+            };
+            let bytes = sent.map_err(|_| FlowError::Sink)?;
+            self.out.consume(bytes);
+            self.sent += bytes as u64;
         }
         while let Some(pipe) = self.pipe.as_mut().filter(|pipe| pipe.held() > 0) {
-            match sink.poll_splice_from(cx, pipe) {
-                Poll::Ready(Ok(Moved::Bytes(bytes))) => self.sent += bytes as u64,
-                Poll::Pending => break,
-                Poll::Ready(Err(errno)) => return Err(FlowError::Sink(errno)),
-                // Sockets of every kernel of today take splices.
-                Poll::Ready(Ok(_)) => return Err(FlowError::Sink(Errno::INVAL)),
-            }
+            let Poll::Ready(moved) = sink.poll_splice_from(cx, pipe) else { break };
+            self.sent += moved.map_err(|_| FlowError::Sink)? as u64;
         }
         Ok(self.sent > sent_before)
-    }
-
-    /// Adds to a pipe that holds something. An end or an error of the source is left for when what
-    /// came before it is gone.
-    fn refill(
-        &mut self,
-        cx: &mut Context<'_>,
-        source: &mut Conn,
-        left: u64,
-    ) -> Result<bool, FlowError> {
-        let Some(pipe) = self.pipe.as_mut() else { return Ok(false) };
-        let limit = usize::try_from(left).unwrap_or(usize::MAX);
-        match source.poll_splice_into(cx, pipe, limit) {
-            Poll::Ready(Ok(Moved::Bytes(bytes))) => self.spliced(bytes as u64),
-            _ => Ok(false),
-        }
     }
 
     /// Reads once; true if there was anything. The pipe is empty, or takes more of the same.
@@ -230,15 +205,11 @@ impl Flow {
             return self.fill_chunked(cx, source, input, pipes);
         }
         let left = self.left.next_bytes();
-        if self.held() > 0 {
-            return self.refill(cx, source, left);
-        }
         if !input.is_empty() {
             self.take_buffered(input, left);
             return Ok(true);
         }
-        if self.may_splice
-            && left >= SPLICE_MIN_BYTES
+        if (self.held() > 0 || (self.may_splice && left >= SPLICE_MIN_BYTES))
             && let Some(moved) = self.splice(cx, source, left, pipes)?
         {
             return Ok(moved);
@@ -271,13 +242,6 @@ impl Flow {
         self.took(take as u64);
     }
 
-    fn spliced(&mut self, bytes: u64) -> Result<bool, FlowError> {
-        self.spliced += bytes;
-        self.took(bytes);
-        self.check_limit()?;
-        Ok(true)
-    }
-
     fn took(&mut self, bytes: u64) {
         self.consumed += bytes;
         self.left.took(bytes);
@@ -307,18 +271,19 @@ impl Flow {
             (self.may_splice, self.room) = (false, CROWDED_BYTES);
             return Ok(None);
         };
+        let was_empty = pipe.held() == 0;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let Poll::Ready(moved) = source.poll_splice_into(cx, pipe, limit) else {
-            return Ok(Some(false));
-        };
-        match moved.map_err(FlowError::Source)? {
-            Moved::Bytes(bytes) => self.spliced(bytes as u64).map(Some),
-            Moved::End => self.ended().map(Some),
-            Moved::Unsupported => {
-                self.may_splice = false;
-                self.release(pipes);
-                Ok(None)
+        match source.poll_splice_into(cx, pipe, limit) {
+            Poll::Pending => Ok(Some(false)),
+            // It is left for when what came before it is gone.
+            Poll::Ready(Ok(0) | Err(_)) if !was_empty => Ok(Some(false)),
+            Poll::Ready(Ok(0)) => self.ended().map(Some),
+            Poll::Ready(Ok(bytes)) => {
+                self.spliced += bytes as u64;
+                self.took(bytes as u64);
+                self.check_limit().map(|()| Some(true))
             }
+            Poll::Ready(Err(errno)) => Err(FlowError::Source(errno)),
         }
     }
 

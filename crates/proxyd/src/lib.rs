@@ -21,7 +21,7 @@
 pub mod config;
 pub mod conn;
 mod counters;
-pub mod error;
+mod error;
 mod exchange;
 mod flow;
 pub mod forward;

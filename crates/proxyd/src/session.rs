@@ -48,7 +48,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, conn: httpd::Conn) {
             Next::Close => return,
             Next::Goodbye => return Box::pin(client.goodbye()).await,
             Next::Answer(error) => {
-                let answer = Answer { status: error.status(), text: error.to_string(), is_head };
+                let answer = Answer { status: error.status, text: error.to_string(), is_head };
                 return Box::pin(client.answer(answer)).await;
             }
         }

@@ -5,7 +5,7 @@
 
 use std::os::fd::AsFd;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::pipe::{SpliceFlags, splice};
 
 use crate::pipe::Pipe;
@@ -14,60 +14,31 @@ use crate::pipe::Pipe;
 /// costs less than the two calls of a splice.
 pub const SPLICE_MIN_BYTES: u64 = 16 << 10;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moved {
-    /// This number of bytes went over, at least 1.
-    Bytes(usize),
-    /// The source has ended.
-    End,
-    /// These descriptors can't be spliced: nothing was consumed, copy instead.
-    Unsupported,
-}
+const FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
 
-/// Splices from a socket into the pipe, at most `limit` bytes, which must not be 0.
+/// Splices from a socket into the pipe, at most `limit` bytes, which must not be 0; 0 is the
+/// socket's end.
 ///
 /// EAGAIN: the socket is empty, or the pipe is full. Bytes alone don't tell: a pipe is full when its
 /// slots are taken, and a slot may hold a single byte. With an empty pipe the socket has nothing now;
 /// with another the caller has to ask.
-pub fn to_pipe(socket: impl AsFd, pipe: &mut Pipe, limit: usize) -> Result<Moved, Errno> {
+pub fn to_pipe(socket: impl AsFd, pipe: &mut Pipe, limit: usize) -> Result<usize, Errno> {
     debug_assert!(pipe.held < pipe.capacity && limit > 0);
     let limit = limit.min(pipe.capacity - pipe.held);
-    let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
-    let moved =
-        rustix::io::retry_on_intr(|| splice(&socket, None, &pipe.write, None, limit, flags));
-    match moved {
-        Ok(0) => Ok(Moved::End),
-        Ok(bytes) => {
-            pipe.held += bytes;
-            Ok(Moved::Bytes(bytes))
-        }
-        Err(errno) if is_unsupported(errno) => Ok(Moved::Unsupported),
-        Err(errno) => Err(errno),
-    }
+    let bytes = retry_on_intr(|| splice(&socket, None, &pipe.write, None, limit, FLAGS))?;
+    pipe.held += bytes;
+    Ok(bytes)
 }
 
 /// Splices from the pipe, which must hold bytes, to a socket.
 ///
 /// EAGAIN: the socket has no room now, for the pipe's count says that it is not empty.
-pub fn from_pipe(pipe: &mut Pipe, socket: impl AsFd) -> Result<Moved, Errno> {
+pub fn from_pipe(pipe: &mut Pipe, socket: impl AsFd) -> Result<usize, Errno> {
     debug_assert!(pipe.held > 0);
-    let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
-    let moved =
-        rustix::io::retry_on_intr(|| splice(&pipe.read, None, &socket, None, pipe.held, flags));
-    match moved {
-        // Writers of the pipe are all here, so it has not ended: no progress, no end.
-        Ok(0) => Err(Errno::AGAIN),
-        Ok(bytes) => {
-            pipe.held -= bytes;
-            Ok(Moved::Bytes(bytes))
-        }
-        Err(errno) if is_unsupported(errno) => Ok(Moved::Unsupported),
-        Err(errno) => Err(errno),
-    }
-}
-
-fn is_unsupported(errno: Errno) -> bool {
-    matches!(errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
+    let bytes = retry_on_intr(|| splice(&pipe.read, None, &socket, None, pipe.held, FLAGS))?;
+    pipe.held -= bytes;
+    // Writers of the pipe are all here, so it has not ended: no progress, no end.
+    if bytes > 0 { Ok(bytes) } else { Err(Errno::AGAIN) }
 }
 
 #[cfg(test)]
@@ -77,16 +48,11 @@ mod tests {
     use super::*;
     use crate::pipe::Pool;
 
-    fn pair() -> (UnixStream, UnixStream) {
-        let (here, there) = UnixStream::pair().unwrap();
-        here.set_nonblocking(true).unwrap();
-        (here, there)
-    }
-
     #[test]
     fn a_full_socket_blocks_and_a_gone_one_is_an_error() {
         let mut pipe = Pool::new(1, 64 << 10).take().unwrap();
-        let (sink, drain) = pair();
+        let (sink, drain) = UnixStream::pair().unwrap();
+        sink.set_nonblocking(true).unwrap();
         while rustix::io::write(&sink, &[7; 4096]).is_ok() {}
         rustix::io::write(&pipe.write, b"x").unwrap();
         pipe.held = 1;
@@ -94,12 +60,5 @@ mod tests {
         drop(drain);
         assert_eq!(from_pipe(&mut pipe, &sink), Err(Errno::PIPE));
         assert_eq!(pipe.held(), 1);
-    }
-
-    #[test]
-    fn what_cannot_be_spliced_is_told_from_what_is_empty() {
-        let mut pipe = Pool::new(1, 64 << 10).take().unwrap();
-        let directory = std::fs::File::open("/").unwrap();
-        assert_eq!(to_pipe(&directory, &mut pipe, 1), Ok(Moved::Unsupported));
     }
 }

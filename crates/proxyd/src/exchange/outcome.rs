@@ -4,12 +4,9 @@ use rustix::io::Errno;
 
 use super::{Exchange, Next};
 use crate::conn::Conn;
-use crate::error::{Error, Kind, Source};
+use crate::error::{CLIENT_GONE, Error, Side};
 use crate::flow::FlowError;
 use crate::upstreams::Upstream;
-
-/// The status in the log where the client was gone before it could be answered.
-const CLIENT_GONE: u16 = 499;
 
 impl Exchange<'_> {
     /// The answer is with the kernel, to its last byte.
@@ -33,25 +30,25 @@ impl Exchange<'_> {
     /// be begun again: the client's stream stands in the middle of it, and what comes next would be
     /// read as something else.
     pub(super) fn may_repeat(&self, error: &Error) -> bool {
-        let closed = error.source == Source::Upstream && error.kind == Kind::Closed;
+        let closed = error.status == 502 && !self.heard;
         let harmless = self.request.sent == 0 || self.asked.method.is_safe();
-        closed && self.reused && !self.heard && self.request.consumed == 0 && harmless
+        closed && self.reused && self.request.consumed == 0 && harmless
     }
 
     /// The exchange failed for good: it is answered, or cut short.
     pub(super) fn fail(&mut self, error: Error) -> Next {
         let counters = &self.worker.counters;
-        if error.source == Source::Upstream {
+        if error.side == Side::Backend {
             counters.backend_failures.up();
         }
+        let between = self.passed_interim() && self.status.is_none();
         let response = &mut self.response;
-        let between = self.interim && self.status.is_none() && response.out.is_empty();
-        if response.sent == 0 || between {
-            if error.source == Source::Downstream {
+        if response.sent == 0 || (between && response.out.is_empty()) {
+            if error.side == Side::Client {
                 counters.requests_refused.up();
             }
             (response.spliced, response.copied) = (0, 0);
-            self.record(error.status(), Some(&error));
+            self.record(error.status, Some(&error));
             return Next::Answer(error);
         }
         counters.exchanges_aborted.up();
@@ -101,40 +98,35 @@ impl Exchange<'_> {
     /// The backend closed before it answered.
     pub(super) fn no_answer(&self, cause: Option<Errno>) -> Error {
         let when = if self.heard { "in the middle of its answer" } else { "before it answered" };
-        Error::new(Source::Upstream, Kind::Closed, when).because(cause)
+        let cause = cause.map_or_else(String::new, |errno| format!(": {errno}"));
+        Error::new(Side::Backend, 502, format!("closed {when}{cause}"))
     }
 
     pub(super) fn bad_answer(&self, why: &str) -> Error {
-        let why = format!("its answer: {why}");
-        Error::new(Source::Upstream, Kind::Malformed, why)
+        Error::new(Side::Backend, 502, format!("its answer: {why}"))
     }
 
     pub(super) fn bad_body(&self, error: FlowError) -> Error {
-        let upstream = |kind, why: String| Error::new(Source::Upstream, kind, why);
-        match error {
-            FlowError::Source(errno) => {
-                upstream(Kind::System, "reading the body".into()).because(errno)
-            }
-            FlowError::Chunk(error) => upstream(Kind::Malformed, error.to_string()),
-            _ => upstream(Kind::Closed, "in the middle of the body".into()),
-        }
+        let why = match error {
+            FlowError::Source(errno) => format!("reading the body: {errno}"),
+            FlowError::Chunk(error) => error.to_string(),
+            _ => "closed in the middle of the body".to_owned(),
+        };
+        Error::new(Side::Backend, 502, why)
     }
 
     pub(super) fn timeout(&self, up: &Conn) -> Error {
-        let by = |taking: bool, taker, other| if taking { other } else { taker };
         let client_takes = self.client.socket().is_writable();
-        let (source, what) = if self.sent_at.is_none() {
-            let source = by(up.socket().is_writable(), Source::Upstream, Source::Downstream);
-            (source, "the request's body makes no progress")
+        let (by_client, what) = if self.sent_at.is_none() {
+            (up.socket().is_writable(), "the request's body makes no progress")
         } else if self.status.is_none() {
             // Interim answers that the client doesn't take hold up the final one.
-            let takes = self.response.out.is_empty() || client_takes;
-            (by(takes, Source::Downstream, Source::Upstream), "no answer")
+            (!self.response.out.is_empty() && !client_takes, "no answer")
         } else {
-            let source = by(client_takes, Source::Downstream, Source::Upstream);
-            (source, "the response's body makes no progress")
+            (!client_takes, "the response's body makes no progress")
         };
-        Error::new(source, Kind::Timeout, what)
+        let (side, status) = if by_client { (Side::Client, 408) } else { (Side::Backend, 504) };
+        Error::new(side, status, format!("timeout: {what}"))
     }
 }
 
@@ -144,7 +136,7 @@ impl Drop for Exchange<'_> {
         if !self.recorded {
             // This end is not the body's, as where a backend breaks off.
             self.reset_if_only_the_close_tells();
-            let error = Error::new(Source::Internal, Kind::Closed, "the proxy stops");
+            let error = Error::new(Side::Proxy, CLIENT_GONE, "the proxy stops");
             self.record(CLIENT_GONE, Some(&error));
         }
     }

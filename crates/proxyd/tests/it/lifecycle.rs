@@ -106,7 +106,7 @@ fn a_second_signal_stops_at_once_and_the_log_says_so_without_colours() {
     program.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
     assert!(log.contains("a second signal") && !log.contains('\x1b'), "{log}");
     let line = r#"request="GET /a\"%1b" status=499 "#;
-    assert!(log.contains(line) && log.contains("error=proxy: closed too early"), "{log}");
+    assert!(log.contains(line) && log.contains("error=proxy: the proxy stops"), "{log}");
 }
 
 #[test]
