@@ -15,7 +15,7 @@ use proxyd::server::Server;
 use tempfile::TempDir;
 
 use crate::peer::{PATIENCE, samples};
-pub use crate::peer::{Peer, Stream, header};
+pub use crate::peer::{Peer, header};
 
 /// The bytes of every body: position tells value, so that a lost or doubled byte shows.
 pub fn pattern(len: usize) -> Vec<u8> {

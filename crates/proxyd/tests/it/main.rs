@@ -9,6 +9,8 @@ mod fuzz;
 mod heads;
 mod lifecycle;
 mod limits;
+#[path = "../over_tls/mod.rs"]
+mod over_tls;
 #[path = "../../../httpd/tests/peer/mod.rs"]
 mod peer;
 mod tls;

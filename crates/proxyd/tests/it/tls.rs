@@ -3,7 +3,6 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,26 +11,14 @@ use httpd::{Address, Stop};
 use proxyd::config::Config;
 use proxyd::server::Server;
 use rustix::process::Signal;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::{TLS12, TLS13};
-use rustls::{
-    ALL_VERSIONS, ClientConfig, ClientConnection, RootCertStore, StreamOwned,
-    SupportedProtocolVersion,
-};
+use rustls::{ALL_VERSIONS, ClientConfig};
 use tempfile::TempDir;
 
-use crate::common::{Backend, Peer, Stream, config, connect, counters, eventually, pattern};
+use crate::common::{Backend, Peer, config, connect, counters, eventually, pattern};
 use crate::lifecycle::program;
+use crate::over_tls::{certify, over, trust};
 use crate::peer::process::Process;
-
-type TlsStream = StreamOwned<ClientConnection, TcpStream>;
-
-impl Stream for TlsStream {
-    fn socket(&self) -> BorrowedFd<'_> {
-        self.sock.as_fd()
-    }
-}
 
 /// A certificate for `localhost` and its key, and a proxy that offers it.
 struct Offer {
@@ -52,9 +39,7 @@ impl Offer {
 
     /// Another certificate in the same files.
     fn renew(&self) {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        std::fs::write(&self.cert, made.cert.pem()).unwrap();
-        std::fs::write(&self.key, made.signing_key.serialize_pem()).unwrap();
+        certify(&self.cert, &self.key);
     }
 
     fn server(&self, ktls: bool, change: impl FnOnce(&mut Config)) -> (Server, SocketAddr) {
@@ -68,33 +53,13 @@ impl Offer {
         (server, address)
     }
 
-    fn roots(&self) -> RootCertStore {
-        let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_file(&self.cert).unwrap()).unwrap();
-        roots
+    fn trust(&self) -> Arc<ClientConfig> {
+        trust(&self.cert, ALL_VERSIONS)
     }
 
     fn connect(&self, at: SocketAddr) -> Peer {
-        let socket = TcpStream::connect(at).unwrap();
-        Peer::new(over(socket, self.roots(), ALL_VERSIONS).unwrap())
+        Peer::new(over(TcpStream::connect(at).unwrap(), &self.trust()).unwrap())
     }
-}
-
-fn over(
-    mut socket: TcpStream,
-    roots: RootCertStore,
-    versions: &[&'static SupportedProtocolVersion],
-) -> std::io::Result<TlsStream> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider);
-    let config = config.with_protocol_versions(versions).unwrap().with_root_certificates(roots);
-    let mut config = config.with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    let name = ServerName::try_from("localhost").unwrap();
-    let mut client = ClientConnection::new(Arc::new(config), name).unwrap();
-    client.complete_io(&mut socket)?;
-    assert_eq!(client.alpn_protocol(), Some(&b"http/1.1"[..]));
-    Ok(StreamOwned::new(client, socket))
 }
 
 /// Whether the kernel has TLS.
@@ -114,7 +79,7 @@ fn bodies_arrive_whole_and_who_reads_them_is_told() {
         let (server, at) = offer.server(ktls, |_| {});
         for versions in [&[&TLS13], &[&TLS12]] {
             let socket = TcpStream::connect(at).unwrap();
-            let mut client = Peer::new(over(socket, offer.roots(), versions).unwrap());
+            let mut client = Peer::new(over(socket, &trust(&offer.cert, versions)).unwrap());
             for size in [0, 1, 16_384, 100_000, 5_000_000] {
                 assert!(client.get(&format!("/length/{size}")).body == pattern(size), "{size}");
                 let chunked = client.get(&format!("/chunked/{size}/70000"));
@@ -149,11 +114,11 @@ fn a_slow_client_gets_the_last_byte_too() {
         for (round, ending) in ["close", "length"].repeat(6).into_iter().enumerate() {
             // Where exactly the last record begins differs. TCP runs out of room within a record
             // where a packet is smaller, which this window brings about, and its send buffer is
-            // small, which `ntcopy-cli/tests/proxyd_booted.rs` sees to.
+            // small, which `ntcopy-cli/tests/booted/proxyd_booted.rs` sees to.
             let size = 200_000 + round * 5_557;
             let socket = TcpStream::connect(at).unwrap();
             rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 12 << 10).unwrap();
-            let mut stream = over(socket, offer.roots(), ALL_VERSIONS).unwrap();
+            let mut stream = over(socket, &offer.trust()).unwrap();
             let request = format!("GET /{ending}/{size} HTTP/1.1\r\nHost: t\r\n\r\n");
             stream.write_all(request.as_bytes()).unwrap();
             if ending == "length" {
@@ -227,14 +192,14 @@ fn hup_brings_the_new_certificate_and_a_broken_one_leaves_the_old() {
     let at = text.trim_end().rsplit_once("tcp:").unwrap().1.parse().unwrap();
     let mut before = offer.connect(at);
     assert_eq!(before.get("/length/5").body, pattern(5));
-    let old = offer.roots();
+    let old = offer.trust();
     offer.renew();
     program.signal(Signal::HUP);
     said("certificate and key are read again");
     assert_eq!(offer.connect(at).get("/length/5").body, pattern(5));
-    assert!(over(TcpStream::connect(at).unwrap(), old, ALL_VERSIONS).is_err());
-    let served = offer.roots();
-    let connect = || over(TcpStream::connect(at).unwrap(), served.clone(), ALL_VERSIONS);
+    assert!(over(TcpStream::connect(at).unwrap(), &old).is_err());
+    let served = offer.trust();
+    let connect = || over(TcpStream::connect(at).unwrap(), &served);
     let other = std::fs::read(&offer.key).unwrap();
     offer.renew();
     std::fs::write(&offer.key, other).unwrap();
@@ -262,7 +227,7 @@ fn a_stop_waits_for_the_first_request_of_a_handshake_under_way() {
         eventually("it is in", || counters(&server)["accepted_total"] == 1);
         server.http.stop(Stop::Graceful);
         eventually("the door is shut", || TcpStream::connect(at).is_err());
-        let mut client = Peer::new(over(socket, offer.roots(), ALL_VERSIONS).unwrap());
+        let mut client = Peer::new(over(socket, &offer.trust()).unwrap());
         if comes {
             let answer = client.get("/length/5");
             assert_eq!(answer.header("connection"), Some("close"));

@@ -9,14 +9,12 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use httpd::Address;
-use rustix::fd::{AsFd, BorrowedFd};
 use rustix::net::sockopt::{set_socket_linger, set_socket_recv_buffer_size};
-use rustls::pki_types::ServerName;
-use rustls::{ClientConnection, StreamOwned};
 
 use crate::daemons::Target;
 use crate::model::{Model, TORN, WRITERS, content, path, version_of};
-use crate::peer::{Answer, PATIENCE, Peer, Stream};
+use crate::over_tls::over;
+use crate::peer::{Answer, PATIENCE, Peer};
 
 /// A head that drips has to be cut off long before.
 const LORIS_END: Duration = Duration::from_secs(30);
@@ -30,12 +28,6 @@ pub struct Shared {
     pub done: Arc<AtomicU64>,
     /// Nothing is killed.
     pub calm: bool,
-}
-
-impl Stream for StreamOwned<ClientConnection, TcpStream> {
-    fn socket(&self) -> BorrowedFd<'_> {
-        self.sock.as_fd()
-    }
 }
 
 /// Why something did not come to its end.
@@ -59,12 +51,9 @@ fn connect(target: &Target, random: &mut Rng) -> Result<Peer, Trouble> {
         1 => return Ok(Peer::connect(&Address::Tcp(target.tcp))),
         _ => {}
     }
-    let mut stream = TcpStream::connect(target.tls).map_err(failed)?;
+    let stream = TcpStream::connect(target.tls).map_err(failed)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-    let name = ServerName::try_from("localhost").unwrap();
-    let mut tls = ClientConnection::new(Arc::clone(&target.config), name).map_err(failed)?;
-    tls.complete_io(&mut stream).map_err(failed)?;
-    Ok(Peer::new(StreamOwned::new(tls, stream)))
+    over(stream, &target.config).map(Peer::new).map_err(failed)
 }
 
 /// An answer that came whole.

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
@@ -11,11 +12,10 @@ use std::{fs, thread};
 
 use httpd::Address;
 use rustix::process::{Signal, set_parent_process_death_signal};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ALL_VERSIONS, ClientConfig};
 use tempfile::TempDir;
 
+use crate::over_tls::{certify, trust};
 use crate::peer::process::Process;
 use crate::peer::{Peer, samples};
 
@@ -36,8 +36,9 @@ pub struct Daemons {
     target: Target,
     metrics: Address,
     mode: &'static str,
-    /// Goes last, after those who write into it.
+    /// Goes after those who write into it.
     folder: TempDir,
+    _remover: Process,
 }
 
 /// storaged's program, made if it isn't there: Cargo builds only this package's own for its tests.
@@ -56,9 +57,17 @@ fn storaged_program() -> &'static Path {
     })
 }
 
+/// Removes the folder also where this process is killed: it lies in memory, which nobody else would
+/// free.
+fn remover(folder: &Path) -> Process {
+    let script = "read -r end; until rm -rf \"$0\"; do sleep 0.1; done";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).arg(folder).stdin(Stdio::piped()).process_group(0);
+    Process(shell.spawn().expect("a shell"))
+}
+
 /// It does not outlive this process.
 fn start(mut command: Command, log: &Path) -> Process {
-    use std::os::unix::process::CommandExt;
     let log = fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
     command.stdin(Stdio::null()).stderr(log);
     // SAFETY: prctl allocates nothing and takes no lock.
@@ -88,12 +97,11 @@ fn tail(log: &Path) -> String {
 impl Daemons {
     pub fn start(random: &mut fastrand::Rng) -> Daemons {
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let remover = remover(folder.path());
         let at = |name: &str| folder.path().join(name);
         let mode = MODES[random.usize(..MODES.len())];
         let storaged = start_storaged(folder.path(), mode);
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        fs::write(at("cert"), made.cert.pem()).unwrap();
-        fs::write(at("key"), made.signing_key.serialize_pem()).unwrap();
+        certify(&at("cert"), &at("key"));
         let port = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         let (tcp, tls, metrics) = (port(), port(), port());
         let text = format!(
@@ -114,14 +122,10 @@ impl Daemons {
             assert!(proxyd.0.try_wait().unwrap().is_none(), "{}", tail(&at("proxyd.log")));
             thread::sleep(Duration::from_millis(10));
         }
-        let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_file(at("cert")).unwrap()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider);
-        let config = config.with_safe_default_protocol_versions().unwrap();
-        let config = Arc::new(config.with_root_certificates(roots).with_no_client_auth());
+        let config = trust(&at("cert"), ALL_VERSIONS);
         let target = Target { tcp, tls, unix: at("p.sock"), config };
-        Daemons { storaged, proxyd, target, metrics: Address::Tcp(metrics), mode, folder }
+        let metrics = Address::Tcp(metrics);
+        Daemons { storaged, proxyd, target, metrics, mode, folder, _remover: remover }
     }
 
     pub fn target(&self) -> Target {

@@ -13,6 +13,8 @@
 mod clients;
 mod daemons;
 mod model;
+#[path = "../over_tls/mod.rs"]
+mod over_tls;
 #[path = "../../../httpd/tests/peer/mod.rs"]
 mod peer;
 
