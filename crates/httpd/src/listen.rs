@@ -98,13 +98,16 @@ fn open(address: &Address, family: AddressFamily) -> Result<OwnedFd, ListenError
         .map_err(refused(address, "open a socket for"))
 }
 
-/// `SO_REUSEPORT` would let a second daemon of the same user take half of the connections without
-/// a word. A socket without it can't be bound where another one listens.
-fn refuse_shared(at: SocketAddr, family: AddressFamily) -> Result<(), ListenError> {
+/// A socket with that name, which it may share with others of this user.
+fn bound(at: SocketAddr, shares: bool) -> Result<OwnedFd, ListenError> {
     let address = Address::Tcp(at);
+    let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = open(&address, family)?;
-    set_socket_reuseaddr(&socket, true).map_err(refused(&address, "set SO_REUSEADDR for"))?;
-    rustix::net::bind(&socket, &at).map_err(refused(&address, "listen on"))
+    set_socket_reuseaddr(&socket, true)
+        .and_then(|()| set_socket_reuseport(&socket, shares))
+        .map_err(refused(&address, "set up a socket for"))?;
+    rustix::net::bind(&socket, &at).map_err(refused(&address, "listen on"))?;
+    Ok(socket)
 }
 
 /// All with one port, even if any was asked for.
@@ -112,16 +115,13 @@ fn bind_tcp(
     asked: SocketAddr,
     workers: usize,
 ) -> Result<(SocketAddr, Vec<Arc<OwnedFd>>), ListenError> {
-    let mut found = asked;
-    let family = if asked.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    refuse_shared(asked, family)?;
-    let mut sockets = Vec::new();
+    // `SO_REUSEPORT` would let a second daemon of the same user take half of the connections
+    // without a word. A socket without it can't be bound where another one listens.
+    bound(asked, false)?;
+    let (mut found, mut sockets) = (asked, Vec::new());
     for _ in 0..workers {
         let address = Address::Tcp(found);
-        let socket = open(&address, family)?;
-        set_socket_reuseaddr(&socket, true).map_err(refused(&address, "set SO_REUSEADDR for"))?;
-        set_socket_reuseport(&socket, true).map_err(refused(&address, "set SO_REUSEPORT for"))?;
-        rustix::net::bind(&socket, &found).map_err(refused(&address, "listen on"))?;
+        let socket = bound(found, true)?;
         rustix::net::listen(&socket, BACKLOG).map_err(refused(&address, "listen on"))?;
         found = rustix::net::getsockname(&socket)
             .and_then(SocketAddr::try_from)

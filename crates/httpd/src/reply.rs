@@ -1,6 +1,5 @@
 //! Answers: their heads, and whole ones that are short.
 
-use std::cell::RefCell;
 use std::fmt::{Display, Write};
 use std::time::{Duration, SystemTime};
 
@@ -45,19 +44,9 @@ pub fn http_date(since: Duration) -> String {
     httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + since.min(latest))
 }
 
-thread_local! {
-    static NOW: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
-}
-
-/// The time now, as `Date` has it; formatted once a second.
-pub fn date<T>(take: impl FnOnce(&str) -> T) -> T {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    NOW.with_borrow_mut(|(second, text)| {
-        if since.as_secs() != *second || text.is_empty() {
-            (*second, *text) = (since.as_secs(), http_date(since));
-        }
-        take(text)
-    })
+/// The time now, as `Date` has it.
+pub fn date() -> String {
+    http_date(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
 /// The head of an answer, and after it a short body.
@@ -69,7 +58,7 @@ impl Reply {
     pub fn new(status: u16, keep_alive: bool) -> Reply {
         let mut reply = Reply(String::with_capacity(320));
         let _ = write!(reply.0, "HTTP/1.1 {status} {}\r\n", reason(status));
-        date(|date| reply.field("Date", date));
+        reply.field("Date", date());
         if !keep_alive {
             reply.field("Connection", "close");
         }

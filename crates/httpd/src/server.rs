@@ -5,7 +5,6 @@ mod accept;
 use std::future::Future;
 use std::io;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -18,8 +17,6 @@ use crate::conn::Conn;
 use crate::listen::{Door, ListenError, SocketFile, listen};
 use crate::metrics::Text;
 use crate::options::Options;
-#[cfg(test)]
-use crate::ticket::Counts;
 use crate::ticket::{Core, Stop};
 use accept::{Listener, accept};
 
@@ -137,15 +134,9 @@ impl Server {
         self.metrics.as_ref()
     }
 
-    #[cfg(test)]
-    fn counts(&self) -> Vec<&Counts> {
-        self.core.workers.iter().map(|worker| &worker.counts).collect()
-    }
-
     pub fn stop(&self, stop: Stop) {
         // A socket that has no name can't be connected to.
         self.files.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.core.draining.store(true, Ordering::SeqCst);
         self.core.stop.send_replace(Some(stop));
     }
 

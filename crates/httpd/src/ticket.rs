@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -57,7 +57,6 @@ pub(crate) struct Core {
     next: AtomicU64,
     pub(crate) clients: Mutex<HashMap<IpAddr, usize>>,
     pub(crate) workers: Vec<PerWorker>,
-    pub(crate) draining: AtomicBool,
     pub(crate) stop: watch::Sender<Option<Stop>>,
     name: &'static str,
     report: Report,
@@ -79,7 +78,6 @@ impl Core {
             next: AtomicU64::new(0),
             clients: Mutex::default(),
             workers: (0..options.workers()).map(|_| worker()).collect(),
-            draining: AtomicBool::new(false),
             stop: watch::Sender::new(None),
             name,
             report,
@@ -144,7 +142,7 @@ impl Ticket {
 
     /// The server ends: no connection is kept after its answer.
     pub fn is_draining(&self) -> bool {
-        self.core.draining.load(Ordering::SeqCst)
+        self.core.stop.borrow().is_some()
     }
 }
 

@@ -122,7 +122,7 @@ pub fn write_response(response: &Response<'_>, minor: u8, keep: bool, out: &mut 
         write_framing(response.declared, out);
     }
     if !dated {
-        httpd::date(|date| line(out, &["Date: ", date]));
+        line(out, &["Date: ", &httpd::date()]);
     }
     write_via(response.minor, out);
     if !response.is_interim() {
