@@ -5,17 +5,15 @@
 //! something is done at most once. Every body contains a request of its own, so that whoever
 //! loses count of the framing serves it, and is seen.
 
-use std::io::{Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use httpd::{Address, Place};
 use proxyd::fuzzing::decode;
 use proxyd::server::Server;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{RecvFlags, recv};
 
 use crate::common::{Backend, Peer, connect, header, proxy};
 
@@ -60,7 +58,7 @@ struct Desk {
     cut: Mutex<Option<Cut>>,
     answered: Mutex<Answered>,
     acts: Mutex<Vec<Act>>,
-    /// Connections that were cut.
+    /// Connections that have come to their end.
     cuts: AtomicUsize,
 }
 
@@ -70,49 +68,33 @@ impl Desk {
         if cut.is_some_and(wanted) { cut.take() } else { None }
     }
 
-    fn listen(self: &Arc<Desk>, at: &std::path::Path) {
-        let (listener, desk) = (UnixListener::bind(at).unwrap(), Arc::clone(self));
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (stream, desk) = (stream.unwrap(), Arc::clone(&desk));
-                if desk.take(|cut| cut == Cut::Accept).is_some() {
-                    drop(stream);
-                    desk.cuts.fetch_add(1, Ordering::SeqCst);
-                } else {
-                    thread::spawn(move || desk.serve(stream));
-                }
-            }
-        });
-    }
-
     /// Serves a connection until it ends or is cut.
-    fn serve(&self, mut stream: UnixStream) {
-        let (mut seen, peek) = (Vec::new(), rustix::net::RecvFlags::PEEK);
-        while !seen.is_empty()
-            || matches!(rustix::net::recv(&stream, &mut [0; 1], peek), Ok((1, _)))
+    fn serve(&self, peer: &mut Peer) {
+        let mut seen = Vec::new();
+        let mut goes_on = self.take(|cut| cut == Cut::Accept).is_none();
+        while goes_on
+            && (!seen.is_empty()
+                || matches!(recv(peer.socket(), &mut [0; 1], RecvFlags::PEEK), Ok((1, _))))
         {
             let cut = self.take(|cut| cut != Cut::Accept);
             let limit = if let Some(Cut::Request(bytes)) = cut { bytes } else { usize::MAX };
-            let act = read_request(&mut stream, &mut seen, limit);
+            let act = read_request(peer, &mut seen, limit);
             self.acts.lock().unwrap().extend(act.clone());
             let all = act
                 .filter(|_| limit == usize::MAX)
                 .map_or(String::new(), |act| answer(&act, *self.answered.lock().unwrap()));
             let at = if let Some(Cut::Answer(bytes)) = cut { bytes } else { usize::MAX };
-            let written = stream.write_all(&all.as_bytes()[..at.min(all.len())]).is_ok();
+            let written = peer.try_send(&all.as_bytes()[..at.min(all.len())]);
             let closes = all.starts_with(UNTIL_CLOSE) && !all.ends_with("\r\n\r\n");
-            if all.is_empty() || cut.is_some() || !written || closes {
-                break;
-            }
+            goes_on = !all.is_empty() && cut.is_none() && written && !closes;
         }
-        drop(stream);
         self.cuts.fetch_add(1, Ordering::SeqCst);
     }
 }
 
 /// A whole request out of at most `limit` bytes; `None` if the end comes first, or what comes is
 /// none.
-fn read_request(stream: &mut UnixStream, seen: &mut Vec<u8>, limit: usize) -> Option<Act> {
+fn read_request(peer: &Peer, seen: &mut Vec<u8>, limit: usize) -> Option<Act> {
     loop {
         if let Some((act, used)) = understand(seen) {
             seen.drain(..used);
@@ -120,9 +102,9 @@ fn read_request(stream: &mut UnixStream, seen: &mut Vec<u8>, limit: usize) -> Op
         }
         let mut piece = [0; 4096];
         let room = piece.len().min(limit.saturating_sub(seen.len()));
-        match stream.read(&mut piece[..room]) {
-            Ok(0) | Err(_) => return None,
-            Ok(bytes) => seen.extend_from_slice(&piece[..bytes]),
+        match recv(peer.socket(), &mut piece[..room], RecvFlags::empty()) {
+            Ok((bytes @ 1.., _)) => seen.extend_from_slice(&piece[..bytes]),
+            _ => return None,
         }
     }
 }
@@ -314,26 +296,19 @@ fn exchange(server: &Server, parts: &[&[u8]], mut between: impl FnMut(&Peer)) ->
 
 /// Runs the cases of each request in a thread of its own.
 fn for_each_request(what: &str, cases: impl Fn(&Sent, &mut dyn FnMut(Case), Case) + Sync) {
-    let (requests, cases, unused) = (requests(), &cases, Backend::standard());
+    let (requests, cases) = (requests(), &cases);
     let all = thread::scope(|scope| {
         let run = |request| {
-            let unused = &unused;
             scope.spawn(move || {
-                let folder = tempfile::tempdir().unwrap();
-                let at = folder.path().join("b.sock");
                 let desk = Arc::new(Desk {
                     cut: Mutex::new(None),
                     answered: Mutex::new(Answered::Length),
                     acts: Mutex::default(),
                     cuts: AtomicUsize::new(0),
                 });
-                desk.listen(&at);
-                let server = |idle| {
-                    proxy(unused, |config| {
-                        config.backend = Place(vec![Address::Unix(at.clone())]);
-                        config.backend_idle = idle;
-                    })
-                };
+                let serving = Arc::clone(&desk);
+                let backend = Backend::new(move |peer, _| serving.serve(peer));
+                let server = |idle| proxy(&backend, |config| config.backend_idle = idle);
                 let (keeping, closing) = (server(1), server(0));
                 let mut bench = Bench { desk, keeping, closing, request, cases: 0, ends: [0; 3] };
                 for kept in [true, false] {
