@@ -5,6 +5,10 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
     /// `tcp:HOST:PORT`, or without `tcp:`.
@@ -18,6 +22,19 @@ pub enum Address {
 pub struct BadAddress {
     text: String,
     why: String,
+}
+
+impl Address {
+    /// A socket of its kind, which does not block.
+    pub fn socket(&self) -> Result<OwnedFd, Errno> {
+        let family = match self {
+            Address::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,
+            Address::Tcp(SocketAddr::V6(_)) => AddressFamily::INET6,
+            Address::Unix(_) => AddressFamily::UNIX,
+        };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        rustix::net::socket_with(family, SocketType::STREAM, flags, None)
+    }
 }
 
 impl FromStr for Address {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::net::SocketAddrUnix;
 use rustix::net::sockopt::{set_socket_reuseaddr, set_socket_reuseport};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::address::Address;
 
@@ -92,17 +92,10 @@ fn refused(address: &Address, doing: &'static str) -> impl FnOnce(Errno) -> List
     move |cause| ListenError::System { address, doing, cause }
 }
 
-fn open(address: &Address, family: AddressFamily) -> Result<OwnedFd, ListenError> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    rustix::net::socket_with(family, SocketType::STREAM, flags, None)
-        .map_err(refused(address, "open a socket for"))
-}
-
 /// A socket with that name, which it may share with others of this user.
 fn bound(at: SocketAddr, shares: bool) -> Result<OwnedFd, ListenError> {
     let address = Address::Tcp(at);
-    let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let socket = open(&address, family)?;
+    let socket = address.socket().map_err(refused(&address, "open a socket for"))?;
     set_socket_reuseaddr(&socket, true)
         .and_then(|()| set_socket_reuseport(&socket, shares))
         .map_err(refused(&address, "set up a socket for"))?;
@@ -135,7 +128,7 @@ fn bind_tcp(
 fn bind_unix(path: &Path, mode: Option<u32>) -> Result<(OwnedFd, SocketFile), ListenError> {
     let address = Address::Unix(path.to_owned());
     remove_stale(path, &address)?;
-    let socket = open(&address, AddressFamily::UNIX)?;
+    let socket = address.socket().map_err(refused(&address, "open a socket for"))?;
     let name = SocketAddrUnix::new(path).map_err(refused(&address, "listen on"))?;
     rustix::net::bind(&socket, &name).map_err(refused(&address, "listen on"))?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -46,30 +46,6 @@ impl Conn {
         !matches!(self, Conn::Plain(_))
     }
 
-    /// Reads; 0 is the end.
-    pub fn poll_recv(
-        &mut self,
-        cx: &mut Context<'_>,
-        into: &mut [u8],
-    ) -> Poll<Result<usize, Errno>> {
-        match self {
-            Conn::Plain(socket) => socket.poll_recv(cx, into),
-            // A record's end cuts a read short, so a short one does not say that none follows.
-            Conn::Kernel(socket) => socket.poll_in(cx, |fd| ktls::recv(fd, into)),
-            Conn::Tls(stream) => {
-                let mut buffer = ReadBuf::new(into);
-                match ready!(Pin::new(stream).poll_read(cx, &mut buffer)) {
-                    Ok(()) => Poll::Ready(Ok(buffer.filled().len())),
-                    // Closed without a close_notify: what is framed notices.
-                    Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                        Poll::Ready(Ok(0))
-                    }
-                    Err(error) => Poll::Ready(Err(errno(&error))),
-                }
-            }
-        }
-    }
-
     /// Writes. `more` says that others follow at once, so that the kernel waits for them with
     /// the last packet. What was taken may still be in the layer: see
     /// [`poll_flush`](Conn::poll_flush).
@@ -106,7 +82,7 @@ impl Conn {
         limit: usize,
     ) -> Poll<Result<usize, Errno>> {
         debug_assert!(!self.is_encrypted());
-        let was_empty = pipe.held() == 0;
+        let was_empty = pipe.held == 0;
         let moved = self.socket_mut().poll_in(cx, |fd| match splice::to_pipe(fd, pipe, limit) {
             // The pipe is full.
             Err(Errno::AGAIN) if !was_empty && !is_silent(fd) => Ok(None),
@@ -163,12 +139,24 @@ impl AsyncRead for Conn {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let bytes = ready!(self.poll_recv(cx, buffer.initialize_unfilled()))?;
-        buffer.advance(bytes);
-        Poll::Ready(Ok(()))
+        match &mut *self {
+            Conn::Plain(socket) => Pin::new(socket).poll_read(cx, buffer),
+            // A record's end cuts a read short, so a short one does not say that none follows.
+            Conn::Kernel(socket) => {
+                let into = buffer.initialize_unfilled();
+                let bytes = ready!(socket.poll_in(cx, |fd| ktls::recv(fd, into)))?;
+                buffer.advance(bytes);
+                Poll::Ready(Ok(()))
+            }
+            Conn::Tls(stream) => match ready!(Pin::new(stream).poll_read(cx, buffer)) {
+                // Closed without a close_notify: what is framed notices.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
+                result => Poll::Ready(result),
+            },
+        }
     }
 }
 
-fn errno(error: &io::Error) -> Errno {
+pub(crate) fn errno(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::PROTO)
 }

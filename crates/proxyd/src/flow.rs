@@ -15,7 +15,7 @@ use std::task::{Context, Poll, ready};
 use httpd::{Body, ChunkError, Event, Framing, Input};
 use rustix::io::Errno;
 
-use crate::conn::Conn;
+use crate::conn::{Conn, errno};
 use crate::pipe::{Pipe, Pool};
 use crate::splice::SPLICE_MIN_BYTES;
 
@@ -123,12 +123,12 @@ impl Flow {
     /// what follows a chunk is framing, and goes another way.
     fn may_refill(&self) -> bool {
         let plain = matches!(self.left, Body::Length(_) | Body::UntilClose);
-        let room = |pipe: &Pipe| pipe.held() > 0 && pipe.held() + REFILL_BYTES <= pipe.capacity;
+        let room = |pipe: &Pipe| pipe.held > 0 && pipe.held + REFILL_BYTES <= pipe.capacity;
         plain && self.out.is_empty() && self.pipe.as_ref().is_some_and(room)
     }
 
     fn held(&self) -> usize {
-        self.pipe.as_ref().map_or(0, Pipe::held)
+        self.pipe.as_ref().map_or(0, |pipe| pipe.held)
     }
 
     /// Moves what can be moved; pending while an event has to come first.
@@ -183,7 +183,7 @@ impl Flow {
             self.out.consume(bytes);
             self.sent += bytes as u64;
         }
-        while let Some(pipe) = self.pipe.as_mut().filter(|pipe| pipe.held() > 0) {
+        while let Some(pipe) = self.pipe.as_mut().filter(|pipe| pipe.held > 0) {
             let Poll::Ready(moved) = sink.poll_splice_from(cx, pipe) else { break };
             self.sent += moved.map_err(|_| FlowError::Sink)? as u64;
         }
@@ -222,7 +222,7 @@ impl Flow {
         let filled = pin!(self.out.fill(source, most)).poll(cx);
         match filled {
             Poll::Pending => Ok(false),
-            Poll::Ready(came) => match came.map_err(of_source)? {
+            Poll::Ready(came) => match came.map_err(|error| FlowError::Source(errno(&error)))? {
                 0 => self.ended(),
                 bytes => {
                     self.copied += bytes as u64;
@@ -271,7 +271,7 @@ impl Flow {
             (self.may_splice, self.room) = (false, CROWDED_BYTES);
             return Ok(None);
         };
-        let was_empty = pipe.held() == 0;
+        let was_empty = pipe.held == 0;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         match source.poll_splice_into(cx, pipe, limit) {
             Poll::Pending => Ok(Some(false)),
@@ -320,7 +320,7 @@ impl Flow {
                 self.decode(input)?;
                 Ok(true)
             }
-            Poll::Ready(Err(error)) => Err(of_source(error)),
+            Poll::Ready(Err(error)) => Err(FlowError::Source(errno(&error))),
         }
     }
 
@@ -355,8 +355,4 @@ impl Flow {
     fn check_limit(&self) -> Result<(), FlowError> {
         if self.body_bytes() > self.limit { Err(FlowError::TooLarge) } else { Ok(()) }
     }
-}
-
-fn of_source(error: std::io::Error) -> FlowError {
-    FlowError::Source(Errno::from_io_error(&error).unwrap_or(Errno::PROTO))
 }

@@ -37,11 +37,6 @@ impl Pipe {
         }
         Ok(Pipe { read, write, held: 0, capacity })
     }
-
-    /// Bytes that went in and did not come out yet.
-    pub fn held(&self) -> usize {
-        self.held
-    }
 }
 
 #[derive(Debug)]
@@ -124,6 +119,7 @@ mod tests {
         let pipe = Pipe::new(1 << 40).unwrap();
         assert!(pipe.capacity >= 4096 && pipe.capacity < 1 << 40, "{}", pipe.capacity);
     }
+
     /// Beyond the soft limit pipes have two pages. The kernel counts by user, and spares those who
     /// may administer it, so this thread becomes another.
     #[test]

@@ -59,6 +59,6 @@ mod tests {
         assert_eq!(from_pipe(&mut pipe, &sink), Err(Errno::AGAIN));
         drop(drain);
         assert_eq!(from_pipe(&mut pipe, &sink), Err(Errno::PIPE));
-        assert_eq!(pipe.held(), 1);
+        assert_eq!(pipe.held, 1);
     }
 }

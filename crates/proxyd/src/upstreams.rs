@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use std::time::Duration;
 
 use httpd::{Address, Input, Stream, is_silent};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::SocketAddrUnix;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
@@ -159,27 +158,15 @@ pub(crate) fn is_ours(errno: Errno) -> bool {
 }
 
 fn start(address: &Address) -> Result<(OwnedFd, Result<(), Errno>), Errno> {
-    let socket = |family| {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        rustix::net::socket_with(family, SocketType::STREAM, flags, None)
-    };
-    match address {
+    let fd = address.socket()?;
+    let result = match address {
         Address::Tcp(to) => {
-            let family = match to {
-                SocketAddr::V4(_) => AddressFamily::INET,
-                SocketAddr::V6(_) => AddressFamily::INET6,
-            };
-            let fd = socket(family)?;
             rustix::net::sockopt::set_tcp_nodelay(&fd, true)?;
-            let result = rustix::net::connect(&fd, to);
-            Ok((fd, result))
+            rustix::net::connect(&fd, to)
         }
-        Address::Unix(path) => {
-            let fd = socket(AddressFamily::UNIX)?;
-            let result = rustix::net::connect(&fd, &SocketAddrUnix::new(path)?);
-            Ok((fd, result))
-        }
-    }
+        Address::Unix(path) => rustix::net::connect(&fd, &SocketAddrUnix::new(path)?),
+    };
+    Ok((fd, result))
 }
 
 /// Closes, again and again, connections that have been idle for too long, that the backend has

@@ -58,18 +58,6 @@ fn take(socket: &OwnedFd) -> Result<Accepted, Errno> {
     }
 }
 
-/// The next connection, once there is one.
-async fn next(socket: &AsyncFd<Arc<OwnedFd>>) -> Result<Accepted, Errno> {
-    loop {
-        let ready = socket.readable().await;
-        let mut ready = ready.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-        match take(ready.get_inner()) {
-            Err(Errno::AGAIN) => ready.clear_ready(),
-            result => return result,
-        }
-    }
-}
-
 /// Until the server ends, and then those that wait already.
 pub(super) async fn accept<S: Service>(
     core: &Arc<Core>,
@@ -85,9 +73,9 @@ pub(super) async fn accept<S: Service>(
         let accepted = tokio::select! {
             biased;
             _ = stop.wait_for(Option::is_some) => break,
-            accepted = next(&watched) => accepted,
+            accepted = watched.async_io(Interest::READABLE, |socket| Ok(take(socket)?)) => accepted,
         };
-        match accepted {
+        match accepted.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
             Ok(accepted) => {
                 paused = false;
                 admit(accepted);
