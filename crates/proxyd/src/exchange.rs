@@ -21,13 +21,16 @@ use crate::error::{CLIENT_GONE, Error, Side};
 use crate::flow::{Flow, FlowError, Pump};
 use crate::forward::write_response;
 use crate::request::Method;
-use crate::response::{INTERIMS_MAX, Response, TOO_MANY_INTERIMS, parse_response};
+use crate::response::{Response, parse_response};
 use crate::upstreams::{Upstream, is_ours};
 use crate::worker::Worker;
 
 /// The first read of an answer where its body can be spliced: most heads fit, and what comes
 /// with them has to be copied.
 const HEAD_READ_BYTES: usize = 1 << 10;
+/// Interim answers that a backend may give to one request. No request needs more than a few, and
+/// without a limit a backend could go on for ever.
+const INTERIMS_MAX: u32 = 16;
 
 /// A request, as far as an exchange needs it.
 #[derive(Debug)]
@@ -311,7 +314,7 @@ impl Exchange<'_> {
     fn pass_interim(&mut self, response: &Response<'_>) -> Result<(), Error> {
         self.interims += 1;
         if self.interims > INTERIMS_MAX {
-            return Err(self.bad_answer(TOO_MANY_INTERIMS));
+            return Err(self.bad_answer("more than 16 interim answers"));
         }
         if self.passed_interim() {
             write_response(response, 1, true, self.response.out.end());

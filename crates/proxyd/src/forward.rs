@@ -3,9 +3,8 @@
 use std::io::Write;
 use std::net::IpAddr;
 
-use httpd::{Framing, reason};
+use httpd::{Framing, Request, reason};
 
-use crate::request::Request;
 use crate::response::Response;
 
 /// What the request says to the backend about the client and about what becomes of its answer.
@@ -18,8 +17,6 @@ pub struct Facts {
     /// on this machine; or `cpu`, right away: it is encrypted, or copied.
     pub reader: &'static str,
 }
-
-const PROXY: &str = "proxyd";
 
 /// Lines of a request that the proxy writes itself.
 const OWN: [&str; 3] = ["host", "content-length", "ntcopy-reader"];
@@ -54,25 +51,30 @@ fn is_kept_back(name: &str) -> bool {
     OWN.iter().any(is) || is(&"proxy") || name.contains('_') || said
 }
 
-pub fn write_request(request: &Request<'_>, facts: &Facts, out: &mut Vec<u8>) {
-    let http = &request.http;
-    let (target, host) = (&http.target, http.host.unwrap_or("localhost"));
-    line(out, &[http.method, " ", target.path, target.query, " HTTP/1.1"]);
+/// Appends the head that the backend gets. `forwards` is what the client's Max-Forwards counts.
+pub fn write_request(
+    request: &Request<'_>,
+    forwards: Option<u32>,
+    facts: &Facts,
+    out: &mut Vec<u8>,
+) {
+    let (target, host) = (&request.target, request.host.unwrap_or("localhost"));
+    line(out, &[request.method, " ", target.path, target.query, " HTTP/1.1"]);
     line(out, &["Host: ", host]);
-    for (name, value) in http.headers.iter() {
-        let unwaited = http.minor == 0 && name.eq_ignore_ascii_case("expect");
-        let counted = request.forwards.is_some() && name.eq_ignore_ascii_case("max-forwards");
-        if !is_kept_back(name) && !unwaited && !counted && !http.headers.is_hop_by_hop(name) {
+    for (name, value) in request.headers.iter() {
+        let unwaited = request.minor == 0 && name.eq_ignore_ascii_case("expect");
+        let counted = forwards.is_some() && name.eq_ignore_ascii_case("max-forwards");
+        if !is_kept_back(name) && !unwaited && !counted && !request.headers.is_hop_by_hop(name) {
             header(out, name, value);
         }
     }
-    if let Some(left) = request.forwards {
+    if let Some(left) = forwards {
         let _ = write!(out, "Max-Forwards: {}\r\n", left.saturating_sub(1));
     }
     write_forwarded(facts, host, out);
-    write_via(http.minor, out);
+    write_via(request.minor, out);
     line(out, &["Ntcopy-Reader: ", facts.reader]);
-    write_framing(http.framing, out);
+    write_framing(request.framing, out);
     out.extend_from_slice(b"\r\n");
 }
 
@@ -90,7 +92,7 @@ fn write_forwarded(facts: &Facts, host: &str, out: &mut Vec<u8>) {
 }
 
 fn write_via(minor: u8, out: &mut Vec<u8>) {
-    line(out, &["Via: ", if minor == 0 { "1.0 " } else { "1.1 " }, PROXY]);
+    line(out, &["Via: ", if minor == 0 { "1.0" } else { "1.1" }, " proxyd"]);
 }
 
 fn write_framing(framing: Framing, out: &mut Vec<u8>) {
@@ -150,31 +152,22 @@ fn line(out: &mut Vec<u8>, parts: &[&str]) {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::Ipv6Addr;
 
-    use httpd::Limits;
+    use httpd::{Limits, parse_request};
 
     use super::*;
-    use crate::request::{Method, parse_request};
+    use crate::request::Method;
     use crate::response::parse_response;
-
-    const FACTS: Facts = Facts {
-        client: Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7))),
-        scheme: "http",
-        reader: "splice",
-    };
-
-    fn passed_on(head: &str, facts: &Facts) -> String {
-        let request = parse_request(head.as_bytes(), &Limits::default()).unwrap();
-        let mut out = Vec::new();
-        write_request(&request, facts, &mut out);
-        String::from_utf8(out).unwrap()
-    }
 
     #[test]
     fn a_client_of_ipv6_stands_in_quotes_and_brackets() {
-        let facts = Facts { client: Some("::1".parse().unwrap()), ..FACTS };
-        let got = passed_on("GET / HTTP/1.1\r\nHost: a\r\n\r\n", &facts);
+        let facts =
+            Facts { client: Some(Ipv6Addr::LOCALHOST.into()), scheme: "http", reader: "splice" };
+        let head = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+        let mut out = Vec::new();
+        write_request(&parse_request(head, &Limits::default()).unwrap(), None, &facts, &mut out);
+        let got = String::from_utf8(out).unwrap();
         assert!(got.contains("X-Forwarded-For: ::1\r\n"), "{got}");
         assert!(got.contains("Forwarded: for=\"[::1]\";host=\"a\";proto=http\r\n"), "{got}");
     }

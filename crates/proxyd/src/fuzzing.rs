@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use httpd::{Chunks, Event, Framing, Limits, Scanner};
+use httpd::{Chunks, Event, Framing, Limits, Scanner, parse_request};
 
 use crate::forward::{Facts, write_request, write_response};
-use crate::request::{Method, parse_request};
+use crate::request::{Method, forwards};
 use crate::response::parse_response;
 
 /// What is read is held to these.
@@ -42,11 +42,11 @@ pub fn anything(bytes: &[u8]) {
 fn passed_on(head: &[u8]) {
     let Ok(request) = parse_request(head, &LIMITS) else { return };
     let mut out = Vec::new();
-    write_request(&request, &FACTS, &mut out);
+    let (Ok(_), Ok(forwards)) = (Method::of(request.method), forwards(&request)) else { return };
+    write_request(&request, forwards, &FACTS, &mut out);
     let end = Scanner::default().find_end(&out, &WIDE).expect("it is unambiguous");
     assert_eq!(end, Some(out.len()), "it is one head");
     let again = parse_request(&out, &WIDE).expect("it is accepted");
-    let (again, request) = (again.http, request.http);
     assert_eq!((again.method, again.framing), (request.method, request.framing));
     assert_eq!(again.target.path, request.target.path);
     assert_eq!(again.target.query, request.target.query);

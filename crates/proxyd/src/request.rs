@@ -1,6 +1,6 @@
 //! Requests: what the proxy must know of one beyond what it means to any server.
 
-use httpd::{Limits, Refusal};
+use httpd::{Refusal, Request};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
@@ -13,6 +13,16 @@ pub enum Method {
 }
 
 impl Method {
+    pub fn of(name: &str) -> Result<Method, Refusal> {
+        let reason = "CONNECT and TRACE are not passed on";
+        match name {
+            "HEAD" => Ok(Method::Head),
+            "GET" | "OPTIONS" => Ok(Method::Safe),
+            "CONNECT" | "TRACE" => Err(Refusal { status: 405, reason }),
+            _ => Ok(Method::Other),
+        }
+    }
+
     /// Whether it changes nothing. A DELETE that was done and is done again is no harm to the
     /// backend, but the client would get a 404 for its own object.
     pub fn is_safe(self) -> bool {
@@ -20,33 +30,11 @@ impl Method {
     }
 }
 
-#[derive(Debug)]
-pub struct Request<'b> {
-    pub http: httpd::Request<'b>,
-    pub kind: Method,
-    /// How often an OPTIONS may still be passed on, if it says so.
-    pub forwards: Option<u32>,
-}
-
-/// Parses a complete head.
-pub fn parse_request<'b>(head: &'b [u8], limits: &Limits) -> Result<Request<'b>, Refusal> {
-    let http = httpd::parse_request(head, limits)?;
-    let kind = match http.method {
-        "HEAD" => Method::Head,
-        "GET" | "OPTIONS" => Method::Safe,
-        "CONNECT" | "TRACE" => {
-            return Err(Refusal { status: 405, reason: "CONNECT and TRACE are not passed on" });
-        }
-        _ => Method::Other,
-    };
-    Ok(Request { kind, forwards: forwards(&http)?, http })
-}
-
-/// RFC 9110, 7.6.2: it counts for OPTIONS, and for TRACE, which is not passed on anyway. What is
-/// beyond 32 bits is as much as they hold.
-fn forwards(http: &httpd::Request<'_>) -> Result<Option<u32>, Refusal> {
-    let line = http.headers.only("max-forwards").unwrap_or_default();
-    let Some(value) = line.filter(|_| http.method == "OPTIONS") else { return Ok(None) };
+/// How often an OPTIONS may still be passed on, if it says so: RFC 9110, 7.6.2. It counts for TRACE
+/// too, which is not passed on anyway. What is beyond 32 bits is as much as they hold.
+pub fn forwards(request: &Request<'_>) -> Result<Option<u32>, Refusal> {
+    let line = request.headers.only("max-forwards").unwrap_or_default();
+    let Some(value) = line.filter(|_| request.method == "OPTIONS") else { return Ok(None) };
     match str::from_utf8(value) {
         Ok(digits) if !digits.is_empty() && value.iter().all(u8::is_ascii_digit) => {
             Ok(Some(digits.parse().unwrap_or(u32::MAX)))

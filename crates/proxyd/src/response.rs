@@ -6,12 +6,6 @@ use httpd::{Framing, Headers, Limits, keeps};
 
 use crate::request::Method;
 
-/// Interim answers that a backend may give to one request. No request needs more than a few, and
-/// without a limit a backend could go on for ever.
-pub const INTERIMS_MAX: u32 = 16;
-/// What is said of a backend that gives more.
-pub(crate) const TOO_MANY_INTERIMS: &str = "more than 16 interim answers";
-
 #[derive(Debug)]
 pub struct Response<'b> {
     pub status: u16,

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::ready;
 
-use httpd::{Ended, Refusal, Reply};
+use httpd::{Ended, Refusal, Reply, Request, parse_request};
 use ntcopy::socket::enable;
 use tokio::time::{Instant, timeout};
 
@@ -14,7 +14,7 @@ use crate::conn::Conn;
 use crate::exchange::{Asked, Next, Timer, exchange};
 use crate::forward::{Facts, write_request};
 use crate::paths::admit;
-use crate::request::{Method, Request, parse_request};
+use crate::request::{Method, forwards};
 use crate::tls;
 use crate::worker::Worker;
 
@@ -137,32 +137,41 @@ impl Client {
         let shared = &self.worker.shared;
         let input = self.conn.input.bytes();
         let is_head = input.starts_with(b"HEAD ");
-        let refuse =
-            |refusal: Refusal, name: Option<&str>| self.refuse(refusal, is_head, name, started);
-        let end = head.map_err(|refusal| refuse(refusal, None))?;
+        let refuse = |refusal: Refusal, name: &str| self.refuse(refusal, is_head, name, started);
+        let end = head.map_err(|refusal| refuse(refusal, ""))?;
         self.worker.counters.requests.up();
-        let head = &input[..end];
-        let request = parse_request(head, &shared.http).map_err(|refusal| refuse(refusal, None))?;
-        let http = &request.http;
+        let http = parse_request(&input[..end], &shared.http);
+        let http = http.map_err(|refusal| refuse(refusal, ""))?;
         let is_logged = tracing::enabled!(tracing::Level::DEBUG);
         let name = if is_logged { http.name() } else { String::new() };
+        let refused = |refusal| refuse(refusal, &name);
+        let method = Method::of(http.method).map_err(refused)?;
+        let forwards = forwards(&http).map_err(refused)?;
         if !shared.config.method.iter().any(|one| one == http.method) {
             let reason = "this method is not passed on here";
-            return Err(refuse(Refusal { status: 405, reason }, Some(&name)));
+            return Err(refused(Refusal { status: 405, reason }));
         }
-        let admitted = admit(&shared.config.path, http.target.path);
-        admitted.map_err(|refusal| refuse(refusal, Some(&name)))?;
-        if request.forwards == Some(0) {
+        admit(&shared.config.path, http.target.path).map_err(refused)?;
+        if forwards == Some(0) {
             let text = "not passed on, for Max-Forwards is 0";
-            self.note(200, Some(&name), text, started);
+            self.note(200, &name, text, started);
             return Err(Answer { status: 200, text: text.to_owned(), is_head });
         }
-        let asked = self.asked(&request, name, started);
+        let head = self.head_for_backend(&http, forwards);
+        let asked = Asked {
+            name,
+            method,
+            minor: http.minor,
+            keep_alive: http.keep_alive,
+            framing: http.framing,
+            head,
+            started,
+        };
         self.conn.input.consume(end);
         Ok(asked)
     }
 
-    fn asked(&self, request: &Request<'_>, name: String, started: Instant) -> Asked {
+    fn head_for_backend(&self, request: &Request<'_>, forwards: Option<u32>) -> Vec<u8> {
         let splice = !self.worker.shared.config.no_splice && self.conn.stream.can_splice_to();
         let facts = Facts {
             client: self.peer,
@@ -171,32 +180,18 @@ impl Client {
             reader: if splice && !self.conn.stream.is_encrypted() { "splice" } else { "cpu" },
         };
         let mut head = Vec::with_capacity(512);
-        write_request(request, &facts, &mut head);
-        Asked {
-            name,
-            method: request.kind,
-            minor: request.http.minor,
-            keep_alive: request.http.keep_alive,
-            framing: request.http.framing,
-            head,
-            started,
-        }
+        write_request(request, forwards, &facts, &mut head);
+        head
     }
 
-    fn refuse(
-        &self,
-        refusal: Refusal,
-        is_head: bool,
-        name: Option<&str>,
-        started: Instant,
-    ) -> Answer {
+    fn refuse(&self, refusal: Refusal, is_head: bool, name: &str, started: Instant) -> Answer {
         self.worker.counters.requests_refused.up();
         self.note(refusal.status, name, refusal.reason, started);
         Answer { status: refusal.status, text: refusal.reason.to_owned(), is_head }
     }
 
     /// Logs and counts an answer of the proxy itself.
-    fn note(&self, status: u16, name: Option<&str>, why: &str, started: Instant) {
+    fn note(&self, status: u16, name: &str, why: &str, started: Instant) {
         self.conn.ticket.counts().answered(status);
         let us = started.elapsed().as_micros() as u64;
         tracing::debug!(client = ?self.peer, request = ?name, status, why, us, "answered itself");
