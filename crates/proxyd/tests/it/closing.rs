@@ -154,7 +154,7 @@ type Sent = (&'static str, String, String, &'static str);
 
 fn requests() -> Vec<Sent> {
     let length = |payload: &str| format!("Content-Length: {}\r\n", payload.len());
-    let chunked = "Transfer-Encoding: chunked\r\n".to_owned();
+    let chunked = "Transfer-Encoding: chunked\r\n";
     let one_chunk = format!("{:x}\r\n{PAYLOAD}\r\n0\r\n\r\n", PAYLOAD.len());
     let (one, rest) = PAYLOAD.split_at(1);
     let (two, three) = rest.split_at(9);
@@ -163,17 +163,16 @@ fn requests() -> Vec<Sent> {
         two.len(),
         three.len()
     );
-    let none = String::new;
-    let mut all: Vec<Sent> = vec![("PUT", length(""), none(), "")];
-    all.extend(
-        ["GET", "HEAD", "OPTIONS", "DELETE", "POST"].map(|method| (method, none(), none(), "")),
-    );
-    all.extend(
-        ["PUT", "PATCH"].map(|method| (method, length(PAYLOAD), PAYLOAD.to_owned(), PAYLOAD)),
-    );
-    all.extend(["PUT", "POST", "DELETE"].map(|m| (m, chunked.clone(), one_chunk.clone(), PAYLOAD)));
-    all.extend(["PUT", "PATCH"].map(|m| (m, chunked.clone(), chunks.clone(), PAYLOAD)));
-    all.extend(["GET", "POST"].map(|m| (m, chunked.clone(), "0\r\n\r\n".to_owned(), "")));
+    let mut all: Vec<Sent> = Vec::new();
+    let mut add = |methods: &[&'static str], lines: &str, body: &str, says| {
+        all.extend(methods.iter().map(|method| (*method, lines.to_owned(), body.to_owned(), says)));
+    };
+    add(&["PUT"], &length(""), "", "");
+    add(&["GET", "HEAD", "OPTIONS", "DELETE", "POST"], "", "", "");
+    add(&["PUT", "PATCH"], &length(PAYLOAD), PAYLOAD, PAYLOAD);
+    add(&["PUT", "POST", "DELETE"], chunked, &one_chunk, PAYLOAD);
+    add(&["PUT", "PATCH"], chunked, &chunks, PAYLOAD);
+    add(&["GET", "POST"], chunked, "0\r\n\r\n", "");
     all
 }
 

@@ -23,7 +23,7 @@ const LORIS_END: Duration = Duration::from_secs(30);
 pub struct Shared {
     pub model: Arc<Model>,
     pub target: Target,
-    pub over: Arc<AtomicBool>,
+    pub over: AtomicBool,
     /// Exchanges that were checked.
     pub done: Arc<AtomicU64>,
     /// Nothing is killed.

@@ -56,17 +56,16 @@ struct Soak {
 impl Soak {
     /// Clients for this long. Where nothing is killed, whoever behaves is served.
     fn storm(&mut self, time: Duration, calm: bool) {
-        let over = Arc::new(AtomicBool::new(false));
+        let shared = Arc::new(Shared {
+            model: Arc::clone(&self.model),
+            target: self.daemons.target(),
+            over: AtomicBool::new(false),
+            done: Arc::clone(&self.done),
+            calm,
+        });
         let clients: Vec<_> = (0..WRITERS + CLIENTS)
             .map(|number| {
-                let shared = Shared {
-                    model: Arc::clone(&self.model),
-                    target: self.daemons.target(),
-                    over: Arc::clone(&over),
-                    done: Arc::clone(&self.done),
-                    calm,
-                };
-                let random = self.random.fork();
+                let (shared, random) = (Arc::clone(&shared), self.random.fork());
                 thread::spawn(move || clients::run(&shared, number, random))
             })
             .collect();
@@ -78,7 +77,7 @@ impl Soak {
                 self.kills += 1;
             }
         }
-        over.store(true, Ordering::SeqCst);
+        shared.over.store(true, Ordering::SeqCst);
         let ended = |client: thread::JoinHandle<_>| {
             client.join().unwrap_or_else(|_| Err("a client panicked, see above".to_owned())).err()
         };
