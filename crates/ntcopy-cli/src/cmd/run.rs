@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::Context as _;
+use clap::ValueEnum;
 use ntcopy::socket::{self, Support};
 use ntcopy::uapi;
 use ntcopy_record::units::Bytes;
@@ -63,15 +64,9 @@ pub enum Family {
     Udp,
 }
 
-impl Family {
-    /// Its name in the library's environment.
-    fn as_str(self) -> &'static str {
-        match self {
-            Family::Unix => "unix",
-            Family::Tcp => "tcp",
-            Family::Udp => "udp",
-        }
-    }
+/// What an option's value is called there, and in the library's environment.
+fn name(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 /// How a program is hinted.
@@ -137,20 +132,16 @@ impl Settings {
         }
         families.sort_unstable();
         families.dedup();
-        let families: Vec<&str> = families.into_iter().map(Family::as_str).collect();
+        let families: Vec<String> = families.iter().map(name).collect();
         Settings { min_bytes, families: families.join(","), mode: hint.mode, filters }
     }
 
     /// Names and values of the variables that the library reads.
     fn environment(&self) -> [(&'static str, String); 4] {
-        let mode = match self.mode {
-            Mode::Adaptive => "adaptive",
-            Mode::Nt => "nt",
-        };
         [
             ("NTCOPY_PRELOAD_MIN_BYTES", self.min_bytes.to_string()),
             ("NTCOPY_PRELOAD_FAMILIES", self.families.clone()),
-            ("NTCOPY_PRELOAD_MODE", mode.to_owned()),
+            ("NTCOPY_PRELOAD_MODE", name(&self.mode)),
             ("NTCOPY_PRELOAD_FILTERS", self.filters.to_string()),
         ]
     }
