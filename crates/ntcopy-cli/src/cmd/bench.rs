@@ -25,10 +25,11 @@ use ntcopy_kernel::boot::HostCpus;
 use ntcopy_record::{ExperimentKind, Unavailable};
 use rustix::process::{Pid, Signal, kill_process};
 
+pub use self::args::Place;
 use self::args::{Common, Extent};
 pub use self::boot::record_dir;
 pub use self::bulk::worker_args;
-pub use self::launch::{Booted, How, IsAsked, NO_TIMING, Print};
+pub use self::launch::{Booted, How, IsAsked, NO_TIMING};
 use super::{not_available, signalled};
 
 const HELP: &str = "\

@@ -2,7 +2,6 @@
 
 mod calibrate;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ntcopy::cpu::Cpu;
@@ -10,7 +9,7 @@ use ntcopy_bench::experiments::footprint::{Call, Level, Plan, TABLE};
 use ntcopy_bench::guest::Needs;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
-use super::bench::{self, Booted, How, IsAsked, Print};
+use super::bench::{self, Booted, How, IsAsked, Place};
 
 /// Repetitions, with `--quick` and without.
 const ROUNDS: [u32; 2] = [21, 63];
@@ -55,21 +54,8 @@ pub struct Args {
     /// Fewer repetitions, and the L2 alone
     #[arg(long)]
     quick: bool,
-    /// Kernel to measure in: host, or one that `ntcopy kernel` builds and boots, as um
-    #[arg(long, value_name = "KERNEL", default_value = "host")]
-    kernel: String,
-    /// Directory of the record [default: ~/.local/share/ntcopy/records/ID]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Print one JSON object instead of the table
-    #[arg(long)]
-    json: bool,
-    /// Measure under a debug kernel or an emulator too; the record says that it is not a timing
-    #[arg(long, hide = true)]
-    allow_not_a_timing: bool,
-    /// Write the record and print nothing: for the inside of a booted kernel.
-    #[arg(long, hide = true)]
-    measure_only: bool,
+    #[command(flatten)]
+    place: Place,
 }
 
 #[derive(clap::Subcommand)]
@@ -87,18 +73,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let how = How {
-        kernel: args.kernel.clone(),
-        out: args.out.clone(),
-        patience_s: 0,
-        budget: None,
-        spoil: false,
-        allow_not_a_timing: args.allow_not_a_timing,
-        print: Print::by_options(args.measure_only, args.json),
-        worker_args: Vec::new(),
-    };
+    let how = How::from(&args.place);
     let is_asked = |line: &Unavailable| args.calls.iter().any(|call| call.to_string() == line.mode);
-    if args.kernel == "host" {
+    if args.place.kernel == "host" {
         how.measure(&plan(&args)?, &is_asked)
     } else {
         in_a_booted_kernel(how, &is_asked)

@@ -12,7 +12,7 @@ use ntcopy_record::units::Bytes;
 use serde_json::json;
 
 use super::NOT_AVAILABLE;
-use super::bench::{self, Booted, How, NO_TIMING, Print};
+use super::bench::{self, Booted, How, NO_TIMING, Place};
 use super::run::{self, Hinting};
 
 const LEAST_PAIRS: u32 = 5;
@@ -74,9 +74,8 @@ pub struct Args {
     #[arg(long, hide = true, value_name = "SECONDS", default_value = "600",
           value_parser = clap::value_parser!(u64).range(1..))]
     patience: u64,
-    /// Kernel to run in: host, or one that `ntcopy kernel` builds and boots, as um
-    #[arg(long, value_name = "KERNEL", default_value = "host")]
-    kernel: String,
+    #[command(flatten)]
+    place: Place,
     /// Memory of a booted kernel
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     mem: Bytes,
@@ -86,18 +85,6 @@ pub struct Args {
     /// Take turns also where the hint reaches no socket: then only loading the library differs
     #[arg(long)]
     anyway: bool,
-    /// Directory of the record [default: ~/.local/share/ntcopy/records/ID]
-    #[arg(long, value_name = "DIR")]
-    out: Option<std::path::PathBuf>,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
-    /// Take turns also under a debug kernel or an emulator; the record says that it is not a timing
-    #[arg(long, hide = true)]
-    allow_not_a_timing: bool,
-    /// Write the record and print nothing: for the inside of a booted kernel.
-    #[arg(long, hide = true)]
-    measure_only: bool,
     /// The program and its arguments as JSON: for the inside of a booted kernel.
     #[arg(long, hide = true, value_name = "JSON", conflicts_with = "command")]
     words: Option<String>,
@@ -112,16 +99,15 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         args.command = words.into_iter().map(OsString::from).collect();
     }
     let how = How {
-        kernel: args.kernel.clone(),
-        out: args.out.clone(),
         patience_s: args.patience,
         budget: args.pairs.is_none().then(|| Duration::from_secs(args.budget)),
-        spoil: false,
-        allow_not_a_timing: args.allow_not_a_timing,
-        print: Print::by_options(args.measure_only, args.json),
-        worker_args: Vec::new(),
+        ..(&args.place).into()
     };
-    if args.kernel == "host" { on_this_kernel(&args, how) } else { in_a_booted_kernel(&args, how) }
+    if args.place.kernel == "host" {
+        on_this_kernel(&args, how)
+    } else {
+        in_a_booted_kernel(&args, how)
+    }
 }
 
 fn on_this_kernel(args: &Args, how: How) -> anyhow::Result<ExitCode> {
@@ -229,7 +215,7 @@ mod tests {
         for line in [&["--json", "ls", "--less", "-l"][..], &["--json", "--", "ls", "--less", "-l"]]
         {
             let args = parse(line).unwrap_or_else(|error| panic!("{error}"));
-            assert!(args.json && !args.less);
+            assert!(args.place.json && !args.less);
             assert_eq!(args.command, ["ls", "--less", "-l"]);
         }
     }

@@ -99,7 +99,7 @@ impl KernelPair<'_> {
                 let mode = unknown.map(String::as_str).unwrap_or_default();
                 format!("--modes {mode}: --against unpatched is for {}", known.join(", "))
             }
-            _ if self.common.kernel == "host" => {
+            _ if self.common.place.kernel == "host" => {
                 "--against boots two kernels: say --kernel um".to_owned()
             }
             _ if pairs < LEAST_PAIRS => {

@@ -96,11 +96,11 @@ pub fn run(
         super::list(experiment);
         return Ok(ExitCode::SUCCESS);
     }
-    if common.kernel != "host" {
+    if common.place.kernel != "host" {
         return Err(usage(format!(
             "--kernel {}: copies and fills are made in user space, where no other kernel changes \
              anything; leave it out",
-            common.kernel
+            common.place.kernel
         )));
     }
     ntcopy::init().map_err(usage)?;

@@ -16,7 +16,7 @@ use ntcopy_kernel::boot::HostCpus;
 use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Unavailable};
 
 use super::against::KernelPair;
-use super::args::Common;
+use super::args::{Common, Place};
 use super::boot::{measured, record_dir};
 use super::{not_a_clock, on_one_cpu};
 use crate::cmd::{
@@ -79,13 +79,13 @@ impl<P: Bootable> Launch<'_, P> {
             return Ok(ExitCode::SUCCESS);
         }
         // Inside a boot the plan is measured as it is; the comparison is made outside.
-        if let Some(kernels) = self.against.as_ref().filter(|_| !self.common.measure_only) {
+        if let Some(kernels) = self.against.as_ref().filter(|_| !self.common.place.measure_only) {
             kernels.check()?;
         }
-        if self.common.kernel != "host" {
+        if self.common.place.kernel != "host" {
             return self.in_a_booted_kernel();
         }
-        if self.kernel_cpus == KernelCpus::OwnCaches && !self.common.measure_only {
+        if self.kernel_cpus == KernelCpus::OwnCaches && !self.common.place.measure_only {
             return Err(usage("--own-caches is for a booted kernel: --kernel um"));
         }
         let plan = (self.plan)(&run::cpus()?).map_err(usage)?;
@@ -140,27 +140,20 @@ pub const NO_TIMING: &str = "and what is measured there is not a timing";
 
 /// How a plan is measured.
 pub struct How {
-    /// The kernel's name.
-    pub kernel: String,
-    /// The record's directory, if one is named.
-    pub out: Option<PathBuf>,
+    pub place: Place,
     /// Seconds that a process may make no progress.
     pub patience_s: u64,
     /// How long to sample at most until every cell is resolved; none: the plan's pairs.
     pub budget: Option<Duration>,
     /// Whether a byte is made wrong.
     pub spoil: bool,
-    /// Whether to measure what is not a timing.
-    pub allow_not_a_timing: bool,
-    /// What is printed.
-    pub print: Print,
     /// The arguments of this program that lead to the other process, if it is this program.
     pub worker_args: Vec<String>,
 }
 
 /// What is printed of a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Print {
+enum Print {
     /// Nothing: it is for the program that booted this kernel to say.
     Nothing,
     /// Table and sentences.
@@ -169,9 +162,9 @@ pub enum Print {
     Json,
 }
 
-impl Print {
-    pub fn by_options(measure_only: bool, json: bool) -> Print {
-        match (measure_only, json) {
+impl Place {
+    fn print(&self) -> Print {
+        match (self.measure_only, self.json) {
             (true, _) => Print::Nothing,
             (false, true) => Print::Json,
             (false, false) => Print::Table,
@@ -179,17 +172,20 @@ impl Print {
     }
 }
 
+impl From<&Place> for How {
+    fn from(place: &Place) -> How {
+        let (place, worker_args) = (place.clone(), Vec::new());
+        How { place, patience_s: 0, budget: None, spoil: false, worker_args }
+    }
+}
+
 impl From<&Common> for How {
     fn from(common: &Common) -> How {
         How {
-            kernel: common.kernel.clone(),
-            out: common.out.clone(),
             patience_s: common.patience,
             budget: common.extent.budget(),
             spoil: common.inject.is_some(),
-            allow_not_a_timing: common.allow_not_a_timing,
-            print: Print::by_options(common.measure_only, common.json),
-            worker_args: Vec::new(),
+            ..(&common.place).into()
         }
     }
 }
@@ -202,11 +198,12 @@ impl How {
         is_asked: IsAsked<'_>,
     ) -> anyhow::Result<ExitCode> {
         let not_a_timing = machine::not_a_timing();
-        if let Some(why) = not_a_timing.as_ref().filter(|_| !self.allow_not_a_timing) {
+        if let Some(why) = not_a_timing.as_ref().filter(|_| !self.place.allow_not_a_timing) {
             return Err(not_a_clock(why));
         }
+        let print = self.place.print();
         let options = Options {
-            out: self.out,
+            out: self.place.out,
             command: guest::command_line(),
             not_a_timing,
             worker_args: self.worker_args,
@@ -215,7 +212,7 @@ impl How {
             spoil: self.spoil,
         };
         let stop = Stop::on_signals().context("cannot watch for signals")?;
-        let is_silent = self.print == Print::Nothing;
+        let is_silent = print == Print::Nothing;
         let mut progress = if is_silent { Progress::none() } else { Progress::on_stderr() };
         if !is_silent {
             say_caveats(plan.caveats());
@@ -223,7 +220,7 @@ impl How {
         let machine = machine::describe();
         let (options, stop, progress) = (&options, &stop, &mut progress);
         match plan.measure(sample::Context { machine, options, stop, progress }) {
-            Ok(outcome) => conclude(self.print, &outcome.place, outcome.stopped, is_asked),
+            Ok(outcome) => conclude(print, &outcome.place, outcome.stopped, is_asked),
             Err(MeasureError::Start(failure)) => Err(unmeasured(failure)),
             Err(error) => Err(error.into()),
         }
@@ -231,8 +228,8 @@ impl How {
 
     /// The kernel to boot, unless it is an emulator's, for the reason `why`.
     pub fn kernel(&self, why: &str) -> anyhow::Result<Kind> {
-        let kernel = Kind::parse(&self.kernel)?;
-        if kernel.is_emulated() && !self.allow_not_a_timing {
+        let kernel = Kind::parse(&self.place.kernel)?;
+        if kernel.is_emulated() && !self.place.allow_not_a_timing {
             let name = kernel.name();
             return Err(not_available(format!("{name} runs in an emulator, {why}: --kernel um")));
         }
@@ -246,7 +243,7 @@ impl How {
         caveats: Vec<String>,
         is_asked: IsAsked<'_>,
     ) -> anyhow::Result<ExitCode> {
-        let place = record_dir(self.out.as_deref(), &booted.experiment)?;
+        let place = record_dir(self.place.out.as_deref(), &booted.experiment)?;
         say_caveats(caveats);
         let (kernel_cpus, host_cpus) = booted.cpus;
         let request = Request {
@@ -267,7 +264,7 @@ impl How {
         if !place.join(FILE_NAME).exists() {
             return Ok(ExitCode::from(code));
         }
-        let judged = conclude(self.print, &place, stopped, is_asked)?;
+        let judged = conclude(self.place.print(), &place, stopped, is_asked)?;
         // A kernel that fell over must not pass for a success.
         Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
     }

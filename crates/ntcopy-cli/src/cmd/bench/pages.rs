@@ -34,7 +34,7 @@ only copies so). Only --kernel um can be switched. /proc/vmstat's counters must 
 fn of_the_other_form(common: &Common, settings: &Settings) -> Option<String> {
     let of_pages =
         [("action", !settings.actions.is_empty()), ("read-back", !settings.read_back.is_empty())];
-    let of_fork = [("kernel", common.kernel != "host")];
+    let of_fork = [("kernel", common.place.kernel != "host")];
     let (others, form, hint) = match settings.form {
         Form::Pages => (&of_fork[..], "fork", "add --form fork"),
         Form::Fork => (&of_pages[..], "pages", "leave out --form fork"),
@@ -53,11 +53,11 @@ pub fn run(common: &Common, settings: &Settings) -> anyhow::Result<ExitCode> {
         });
     }
     // Inside the kernel that was booted it is the host's.
-    if !common.measure_only && Kind::parse(&common.kernel).ok() != Some(Kind::Um) {
+    if !common.place.measure_only && Kind::parse(&common.place.kernel).ok() != Some(Kind::Um) {
         return Err(not_available(format!(
             "{} has no setting to clear and copy pages of 4 KiB non-temporally, so there is nothing \
              to compare: --kernel um",
-            common.kernel
+            common.place.kernel
         )));
     }
     let launch = Launch {

@@ -52,7 +52,7 @@ impl RetentionArgs {
     /// Whether sends are asked for: by what only they have, or by a kernel to measure in.
     fn is_of_sends(&self, common: &Common) -> bool {
         // Inside a booted kernel, --kernel is host and --measure-only is set.
-        let in_a_kernel = common.kernel != "host" || common.measure_only;
+        let in_a_kernel = common.place.kernel != "host" || common.place.measure_only;
         let of_sends = !self.settings.sockets.is_empty() || self.settings.family.is_some();
         in_a_kernel || of_sends || self.against.kernel().is_some()
     }
