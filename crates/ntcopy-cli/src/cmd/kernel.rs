@@ -10,6 +10,7 @@ use ntcopy_kernel::boot::{self, HostCpus};
 use ntcopy_kernel::{
     Boot, BuildOptions, Built, Cache, Entry, Error, Machine, Outcome, SourceId, State, progress,
 };
+use ntcopy_record::units::count;
 
 pub use args::Args;
 use args::{BootArgs, GuestArgs, KernelArgs, Splats};
@@ -86,11 +87,11 @@ fn end(outcome: &Outcome, splats: Splats) -> ExitCode {
     }
     match outcome.splats.len() {
         0 => ExitCode::from(outcome.code),
-        count => {
+        faults => {
             eprintln!(
-                "ntcopy: {count} fault{} reported by the guest's kernel, so this boot failed; its \
-                 command ended with {}",
-                if count == 1 { "" } else { "s" },
+                "ntcopy: {} reported by the guest's kernel, so this boot failed; its command ended \
+                 with {}",
+                count(faults, "fault"),
                 outcome.code
             );
             ExitCode::from(outcome.code.max(1))

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
 use ntcopy_record::advice::{self, Source};
+use ntcopy_record::units::count;
 use ntcopy_record::{Machine, Record, foreign};
 
 use crate::cmd::records;
@@ -99,17 +100,17 @@ pub fn counted(found: Vec<Found>, machine: &Machine) -> (Vec<Record>, Vec<Source
 /// How many records count, and where they are: one line.
 pub fn origin(places: &[PathBuf], sources: &[Source], machine: &Machine) -> String {
     let counted = sources.iter().filter(|source| source.not_counted.is_none()).count();
-    let s = if counted == 1 { "" } else { "s" };
     let folders: Vec<String> = match places {
         [] => records::store().map(|store| store.display().to_string()).into_iter().collect(),
         places => places.iter().map(|place| place.display().to_string()).collect(),
     };
     let others = match sources.len() - counted {
         0 => String::new(),
-        count => format!("; {count} more do not count"),
+        more => format!("; {more} more do not count"),
     };
     format!(
-        "{counted} record{s} of this CPU ({}) in {}{others}",
+        "{} of this CPU ({}) in {}{others}",
+        count(counted, "record"),
         machine.cpu_signature,
         foreign::visible(&folders.join(" "))
     )

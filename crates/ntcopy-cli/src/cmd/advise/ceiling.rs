@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use ntcopy_bench::machine;
 use ntcopy_bench::run::Stop;
 use ntcopy_record::stats::{THROUGHPUT, Versus, modes, versus};
-use ntcopy_record::units::Bytes;
+use ntcopy_record::units::{Bytes, count};
 use ntcopy_record::{Cell, Record};
 use ntcopy_report::text::{self, wrapped};
 use serde_json::{Value, json};
@@ -127,10 +127,9 @@ impl Ceiling {
     fn sentence(&self) -> String {
         let figure = text::with_interval(self.versus.ratio, self.versus.ci);
         let at = format!(
-            "objects of {}, {} connection{}, by {}",
+            "objects of {}, {}, by {}",
             Bytes(self.object_bytes),
-            self.connections,
-            if self.connections == 1 { "" } else { "s" },
+            count(self.connections as usize, "connection"),
             self.mode
         );
         match self.outcome() {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use ntcopy::socket::{Errno, OtherSeries};
+use ntcopy_record::units::count;
 use serde_json::{Value, json};
 
 use super::Found;
@@ -31,7 +32,7 @@ pub fn render(found: &Found) -> String {
 
 /// What the module's device says.
 fn device(out: &mut String, found: &Found) {
-    let sockets = |count: u64| format!("{count} socket{}", if count == 1 { "" } else { "s" });
+    let sockets = |number: u64| count(number as usize, "socket");
     match &found.info {
         Ok(Some(info)) => {
             row(out, "interface", &format!("series {}", info.series));

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use ntcopy::cpu::{Cache, FEATURES, Feature, Use};
 use ntcopy::hardware;
+use ntcopy_record::units::count;
 use ntcopy_report::text::{about_size, hanging};
 
 use super::{Findings, meaning};
@@ -47,7 +48,7 @@ fn machine(out: &mut String, found: &Findings) {
     title(out, "CPU");
     row(out, "model", &found.cpu.model_name);
     row(out, "signature", &found.cpu.signature());
-    row(out, "usable here", &count(found.cpus_usable as u64, "CPU"));
+    row(out, "usable here", &count(found.cpus_usable, "CPU"));
     let guest = match &found.guest {
         Some(guest) => format!("yes, of {} ({})", guest.hypervisor, guest.signature),
         None => "no sign of it".to_owned(),
@@ -71,7 +72,7 @@ fn caches(out: &mut String, found: &Findings) {
         let (a, b) = (size(cpuid), size(sysfs));
         let shared = cache.shared_by_cpus.map_or(String::new(), |n| {
             // CPUID counts reserved identifiers: an upper bound.
-            format!(", at most {}", count(n.into(), "CPU"))
+            format!(", at most {}", count(n as usize, "CPU"))
         });
         let flag = if a.is_some() && b.is_some() && a != b { "  <- differs" } else { "" };
         let name = format!("L{} {}", cache.level, cache.kind.name());
@@ -180,8 +181,4 @@ fn counters(out: &mut String, found: &Findings) {
         row(out, &counter.name, &meaning(counter));
     }
     row(out, "resctrl", hardware::resctrl().meaning());
-}
-
-fn count(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
