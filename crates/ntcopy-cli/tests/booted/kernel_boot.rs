@@ -17,34 +17,29 @@ fn um(options: &[&str]) -> Guest {
 }
 
 #[test]
-fn exit_codes_and_signals_are_passed_through() {
+fn exit_codes_signals_and_the_last_words_are_passed_through() {
     let guest = um(&[]);
-    for (script, code) in
-        [("true", 0), ("false", 1), ("exit 77", 77), ("kill -9 $$", 137), ("kill -TERM $$", 143)]
-    {
+    let zeros = "\0".repeat(60_000);
+    // The guest has a name and devices of its own.
+    let at_home = "uname -n; test -c /dev/null && test -d /dev/pts && echo dev; \
+                   echo x > /dev/stderr; cat /dev/fd/0 | wc -c";
+    for (script, code, out, said) in [
+        ("true", 0, "", ""),
+        ("exit 77", 77, "", ""),
+        ("kill -TERM $$", 143, "", ""),
+        ("head -c 60000 /dev/zero; echo end >&2; kill -9 $$", 137, &*zeros, "end\n"),
+        (at_home, 0, "ntcopy-um\ndev\n0\n", "x\n"),
+    ] {
         let output = guest.shell(script);
         assert_eq!(output.status.code(), Some(code), "{script}: {}", text(&output.stderr));
-        assert_eq!(text(&output.stdout), "");
-        assert_eq!(text(&output.stderr), "");
+        assert!(text(&output.stdout) == out, "{script}: {} bytes", output.stdout.len());
+        assert_eq!(text(&output.stderr), said, "{script}");
     }
-    guest.assert_nothing_left();
-}
-
-#[test]
-fn a_command_that_cannot_be_run_is_named() {
-    let guest = um(&[]);
     let output = guest.run(&["no-such-command"]);
     assert_eq!(output.status.code(), Some(127));
     assert!(text(&output.stderr).contains("no-such-command"), "{}", text(&output.stderr));
     assert_eq!(guest.run(&["/etc/passwd"]).status.code(), Some(126));
-}
-
-#[test]
-fn what_a_command_wrote_last_is_not_lost() {
-    let guest = um(&[]);
-    let output = guest.run(&["sh", "-c", "head -c 60000 /dev/zero; echo end >&2; kill -9 $$"]);
-    assert_eq!(output.stdout.len(), 60_000);
-    assert_eq!(text(&output.stderr), "end\n");
+    guest.assert_nothing_left();
 }
 
 #[test]
@@ -119,15 +114,6 @@ fn a_folder_that_the_guest_cannot_write_is_refused() {
         assert_ne!(output.status.code(), Some(0));
         assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
     }
-}
-
-#[test]
-fn the_guest_has_its_own_name_and_devices() {
-    let script = "uname -n; test -c /dev/null && test -d /dev/pts && echo dev; \
-                  echo x > /dev/stderr; cat /dev/fd/0 | wc -c";
-    let output = um(&[]).shell(script);
-    assert_eq!(text(&output.stdout), "ntcopy-um\ndev\n0\n");
-    assert_eq!(text(&output.stderr), "x\n");
 }
 
 /// Moves to each of these CPUs of the guest, makes system calls there, forks, and prints the CPU of

@@ -1,13 +1,10 @@
 //! `ntcopy kernel boot`, and what every kernel's guest does alike.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
 
 use super::signal::{self, Signal};
-use super::{PROGRAM, good, ntcopy, text};
+use super::{PROGRAM, good, ntcopy, text, wait_until};
 
 /// A kernel that is built if need be, and temporary files in a folder of the test's own.
 pub struct Guest {
@@ -63,11 +60,7 @@ impl Guest {
             let names = processes.map(|entry| entry.file_name().to_string_lossy().into_owned());
             names.filter(|pid| of_guest(pid)).collect()
         };
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while !left().is_empty() && Instant::now() < deadline {
-            thread::sleep(Duration::from_millis(20));
-        }
-        assert!(left().is_empty(), "processes {:?}", left());
+        wait_until(None, || left().is_empty());
     }
 }
 
@@ -114,19 +107,9 @@ pub fn a_signal_ends_it_and_leaves_nothing(kernel: &str, signal: Signal, code: i
     let script = "touch \"$0\"; sync; sleep 600";
     let mut command = guest.command(&["sh", "-c", script, mark.to_str().unwrap()]);
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    wait_for(&mark, &mut child);
+    wait_until(Some(&mut child), || mark.exists());
     signal::send(&child, signal);
     let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(code), "{signal:?}: {status}");
     guest.assert_nothing_left();
-}
-
-/// Waits until the command in the guest has made a file.
-fn wait_for(path: &Path, child: &mut Child) {
-    let begun = Instant::now();
-    while !path.exists() {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
-        assert!(begun.elapsed() < Duration::from_secs(300), "the guest does not come up");
-        thread::sleep(Duration::from_millis(20));
-    }
 }

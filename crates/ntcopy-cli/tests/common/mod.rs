@@ -13,8 +13,9 @@ pub mod store;
 pub mod suite;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::Once;
+use std::time::{Duration, Instant};
 
 use ntcopy_record::Record;
 
@@ -142,6 +143,19 @@ pub fn daemons_built() {
     BUILT.call_once(|| {
         beside(&["-p", "storaged", "-p", "proxyd"]);
     });
+}
+
+/// Waits until it holds; a child that is given must not end before.
+pub fn wait_until(mut child: Option<&mut Child>, holds: impl Fn() -> bool) {
+    /// Far beyond anything that is waited for, on a busy machine too.
+    const PATIENCE: Duration = Duration::from_secs(300);
+    let begun = Instant::now();
+    while !holds() {
+        let ended = child.as_mut().and_then(|child| child.try_wait().unwrap());
+        assert!(ended.is_none(), "it ended before that: {ended:?}");
+        assert!(begun.elapsed() < PATIENCE, "it does not come to that");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Processes whose parent this is.

@@ -120,11 +120,19 @@ fn what_cannot_be_read_is_named_and_the_rest_counts() {
 }
 
 #[test]
-fn a_place_that_is_not_there_is_an_error() {
+fn where_there_is_nothing_to_say_or_to_write_it_is_said() {
     let home = tempfile::tempdir().unwrap();
-    let output = advise(home.path(), &["nowhere"]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(stderr(&output).contains("cannot read nowhere"), "{output:?}");
+    for (arguments, code, says) in [
+        (&["nowhere"][..], 1, "cannot read nowhere"),
+        (&["--apply", "out"], 3, "nothing was written"),
+        (&["--check", "--quick"], 3, "not available here"),
+        (&["--unit", "./web.service"], 2, "--apply"),
+    ] {
+        let output = advise(home.path(), arguments);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(stderr(&output).contains(says), "{says}: {output:?}");
+    }
+    assert!(!home.path().join("out").exists());
 }
 
 #[test]
@@ -204,12 +212,10 @@ fn a_unit_that_cannot_be_hinted_is_refused_and_nothing_is_written() {
     let home = with_sweep();
     let put = |name: &str, text: &str| fs::write(home.path().join(name), text).unwrap();
     put("gone.service", "[Service]\nExecStart=/nonexistent/program --serve\n");
-    put("two.service", "[Service]\nExecStart=/bin/cat\nExecStart=/bin/cat\n");
     put("web.service", "[Service]\nExecStart=/bin/cat\n");
     for (unit, says) in [
         ("no-such-program-of-anybody", "there is no unit no-such-program-of-anybody.service"),
         ("./gone.service", "/nonexistent/program, which is not there"),
-        ("./two.service", "2 commands"),
         ("./none.service", "No such file"),
     ] {
         // One that can be hinted comes first: it is not written either.
@@ -233,17 +239,6 @@ fn a_unit_that_cannot_be_hinted_is_refused_and_nothing_is_written() {
     let text = fs::read_to_string(file).unwrap();
     assert!(text.contains(" run --min-bytes 64KiB --anyway -- /bin/cat\n"), "{text}");
     assert!(text.contains("no record says that it pays here"), "{text}");
-    let output = advise(home.path(), &["--unit", "./web.service"]);
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-}
-
-#[test]
-fn with_nothing_to_write_it_says_so() {
-    let home = tempfile::tempdir().unwrap();
-    let output = advise(home.path(), &["--apply", "out"]);
-    assert_eq!(output.status.code(), Some(3), "{output:?}");
-    assert!(stderr(&output).contains("nothing was written"), "{output:?}");
-    assert!(!home.path().join("out").exists());
 }
 
 #[test]
@@ -266,13 +261,6 @@ fn the_records_of_the_repository_give_advice_with_their_figures() {
         assert!(has_figures != is_bare, "{one}");
         assert_eq!(one["decision"] == "no evidence", one["measure"].is_array(), "{one}");
     }
-}
-
-#[test]
-fn a_check_without_advice_is_not_available() {
-    let home = tempfile::tempdir().unwrap();
-    let output = advise(home.path(), &["--check", "--quick"]);
-    assert_eq!(output.status.code(), Some(3), "{output:?}");
 }
 
 /// Fills of 64 KiB, where the library is said to have gained by non-temporal stores.

@@ -10,6 +10,7 @@ use ntcopy_record::Record;
 
 use crate::common::{
     bench, children, daemons_built, has_flag, json, signal, signal::Signal, stderr, text,
+    wait_until,
 };
 
 /// Nothing here takes this long, on any machine; a test that would hang ends.
@@ -193,11 +194,7 @@ fn a_signal_leaves_no_process_and_no_folder_and_a_record_that_was_cut_short() {
         signal::send(&child, signal);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), code, "{line}");
-        let ended = Instant::now();
-        while processes.iter().any(is_running) {
-            assert!(ended.elapsed() < PATIENCE, "{line}: {processes:?} are left");
-            thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(None, || !processes.iter().any(is_running));
         let record = Record::read(&out).unwrap();
         assert!(!record.complete && !record.samples.is_empty(), "{line}: what was measured stays");
         assert!(record.errors.is_empty(), "{line}: {:?}", record.errors);

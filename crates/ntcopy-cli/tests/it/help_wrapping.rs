@@ -96,7 +96,6 @@ fn a_wrong_command_is_told_which_there_are() {
     for (words, right) in [
         (&["bench", "unx"][..], "There are: unix, http, app"),
         (&["bench"], "unix "),
-        (&["bench", "unix", "--socket", "1"], "'--sockets'"),
         (&["kernel", "remove"], "There are: build, "),
         (&["advice"], "'advise'"),
     ] {

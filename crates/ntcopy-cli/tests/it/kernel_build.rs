@@ -9,7 +9,7 @@ use std::process::Stdio;
 use crate::common::{
     house::{House, MAKEFILE, children},
     signal::{self, Signal},
-    text,
+    text, wait_until,
 };
 
 #[test]
@@ -43,57 +43,51 @@ fn the_user_s_tree_is_copied_and_patched_and_never_changed() {
     assert!(fs::read_to_string(kept).unwrap().contains("return 2;"));
 }
 
+/// What is changed in a house that builds.
+type Change = fn(&House);
+
 #[test]
-fn a_patch_that_does_not_apply_names_patch_file_and_hunk() {
-    let house = House::new();
-    house.patch("0002-gone.patch", "\treturn 9;", "\treturn 8;");
-    let said = house.fail(1);
-    for part in ["0002-gone.patch", "Linux 7.3.99", "kernel/one.c", "Hunk #1 FAILED"] {
-        assert!(said.contains(part), "{part} in {said}");
+fn what_cannot_be_built_is_named_with_where_and_why() {
+    let changes: [(Change, &[&str]); 5] = [
+        (
+            |house| house.patch("0002-gone.patch", "\treturn 9;", "\treturn 8;"),
+            &["0002-gone.patch", "Linux 7.3.99", "kernel/one.c", "Hunk #1 FAILED"],
+        ),
+        (
+            |house| house.patch("0001-two.patch", "\treturn 1;", "\treturn broken_name;"),
+            &["error: ", "broken_name"],
+        ),
+        (
+            |house| {
+                let taken = "#define MSG_OOB 1\n#define MSG_THEIRS 0x1000000\n";
+                house.put("linux/include/linux/socket.h", taken);
+            },
+            &["MSG_NTCOPY", "MSG_THEIRS", "include/linux/socket.h:2"],
+        ),
+        (
+            |house| house.put("linux/Makefile", &MAKEFILE.replace("UNKNOWN", "CONFIG_TLS=")),
+            &["CONFIG_TLS: asked y, got not set"],
+        ),
+        (
+            |house| fs::remove_file(house.path("linux/Makefile")).unwrap(),
+            &["is not a Linux source tree"],
+        ),
+    ];
+    for (change, parts) in changes {
+        let house = House::new();
+        change(&house);
+        let said = house.fail(1);
+        for part in parts {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+        // What the compiler said is kept whole.
+        if let Some(log) = said.lines().find_map(|line| line.strip_prefix("the whole log: ")) {
+            assert!(fs::read_to_string(log).unwrap().contains("CC      kernel/one.o"));
+        } else {
+            assert!(!parts.contains(&"broken_name"), "{said}");
+        }
+        assert!(children(&house.path("cache/kernels")).is_empty());
     }
-}
-
-#[test]
-fn a_build_that_fails_shows_its_first_errors_and_keeps_its_log() {
-    let house = House::new();
-    house.patch("0001-two.patch", "\treturn 1;", "\treturn broken_name;");
-    let said = house.fail(1);
-    assert!(said.contains("error: ") && said.contains("broken_name"), "{said}");
-    let log = said.lines().find_map(|line| line.strip_prefix("the whole log: ")).unwrap();
-    assert!(fs::read_to_string(log).unwrap().contains("CC      kernel/one.o"));
-    assert!(children(&house.path("cache/kernels")).is_empty());
-}
-
-#[test]
-fn a_number_that_the_source_gave_away_is_a_collision() {
-    let house = House::new();
-    let taken = "#define MSG_OOB 1\n#define MSG_THEIRS 0x1000000\n";
-    house.put("linux/include/linux/socket.h", taken);
-    let said = house.fail(1);
-    for part in ["MSG_NTCOPY", "MSG_THEIRS", "include/linux/socket.h:2"] {
-        assert!(said.contains(part), "{part} in {said}");
-    }
-}
-
-#[test]
-fn a_setting_that_did_not_survive_is_named() {
-    let house = House::new();
-    house.put("linux/Makefile", &MAKEFILE.replace("UNKNOWN", "CONFIG_TLS="));
-    let said = house.fail(1);
-    assert!(said.contains("CONFIG_TLS: asked y, got not set"), "{said}");
-}
-
-#[test]
-fn a_folder_that_is_no_kernel_is_refused() {
-    let house = House::new();
-    fs::remove_file(house.path("linux/Makefile")).unwrap();
-    let output = house.run(&["build"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(
-        text(&output.stderr).contains("is not a Linux source tree"),
-        "{}",
-        text(&output.stderr)
-    );
 }
 
 #[test]
@@ -114,10 +108,8 @@ fn ctrl_c_ends_the_build_and_leaves_nothing_half_done() {
     let mark = house.path("mark");
     house.put("linux/slow.sh", &format!("echo $$ > {}; exec sleep 600\n", mark.display()));
     let mut child = house.ntcopy(&["build"]).stderr(Stdio::piped()).spawn().unwrap();
-    while fs::read_to_string(&mark).map_or(true, |text| text.trim().is_empty()) {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    let is_told = || fs::read_to_string(&mark).is_ok_and(|text| !text.trim().is_empty());
+    wait_until(Some(&mut child), is_told);
     let sleeper = fs::read_to_string(&mark).unwrap().trim().to_owned();
     signal::send(&child, Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -125,13 +117,8 @@ fn ctrl_c_ends_the_build_and_leaves_nothing_half_done() {
     assert!(children(&house.path("cache/kernels")).is_empty());
     // The child of make's child is gone too, or is a zombie that waits for process 1.
     let state = || fs::read_to_string(format!("/proc/{sleeper}/stat")).unwrap_or_default();
-    let is_gone = || state().is_empty() || state().contains(") Z ");
     // What was killed may still be on its way out, on a busy machine.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while !is_gone() && std::time::Instant::now() < deadline {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    assert!(is_gone(), "{}", state());
+    wait_until(None, || state().is_empty() || state().contains(") Z "));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::common::{
     house::{self, House},
     signal::{self, Signal},
-    text,
+    text, wait_until,
 };
 
 const RELEASE: &str = "6.12.99+deb12-cloud-amd64";
@@ -157,10 +157,7 @@ fn a_signal_ends_the_build_and_leaves_nothing() {
     let slow = format!("touch {}; sleep 600\n", begun.display());
     fs::write(machine.build_file("slow.sh"), slow).unwrap();
     let mut child = machine.command(&["build"]).stderr(Stdio::null()).spawn().unwrap();
-    while !begun.exists() {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_until(Some(&mut child), || begun.exists());
     signal::send(&child, Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(house::children(&machine.0.path("cache/modules")).is_empty());

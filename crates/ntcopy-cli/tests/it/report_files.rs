@@ -5,11 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::store::{here, write};
-use crate::common::{PROGRAM, good, stderr};
+use crate::common::{PROGRAM, good, json, stderr};
 use crate::synthetic;
 
 fn report(folder: &Path, arguments: &[&str]) -> Output {
@@ -45,14 +44,6 @@ fn a_directory_and_its_file_are_the_same_record_and_make_the_same_page() {
 }
 
 #[test]
-fn without_an_option_table_and_verdict_are_printed() {
-    let folder = with_rounds();
-    let text = good(&report(folder.path(), &["synthetic-rounds"]));
-    assert!(text.contains("in flight") && text.contains("vmsplice"), "{text}");
-    assert!(text.contains("every cell wins from 32 MiB in flight on"), "{text}");
-}
-
-#[test]
 fn without_a_record_those_of_this_cpu_in_the_store_are_taken_as_advise_takes_them() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
@@ -78,8 +69,8 @@ fn without_a_record_those_of_this_cpu_in_the_store_are_taken_as_advise_takes_the
     );
     let named = ["ntcopy/records/synthetic-sweep", "ntcopy/records/synthetic-rounds"];
     assert_eq!(good(&output), good(&report(at, &named)), "the newest first");
-    let json = good(&report(at, &["--json"]));
-    assert!(json.contains("\"record\": \"synthetic-sweep\""), "the newest alone");
+    let newest = good(&report(at, &["--json"]));
+    assert!(newest.contains("\"record\": \"synthetic-sweep\""), "the newest alone");
 
     let page = report(at, &["--out", "page.html"]);
     let verdict =
@@ -93,19 +84,26 @@ fn without_a_record_those_of_this_cpu_in_the_store_are_taken_as_advise_takes_the
 }
 
 #[test]
-fn json_is_the_object_of_the_bench() {
+fn a_record_is_a_table_with_its_verdict_or_the_object_of_the_bench() {
     let folder = with_rounds();
-    let text = good(&report(folder.path(), &["synthetic-rounds", "--json"]));
-    let object: Value = serde_json::from_str(&text).expect("JSON");
+    let text = good(&report(folder.path(), &["synthetic-rounds"]));
+    assert!(text.contains("in flight") && text.contains("vmsplice"), "{text}");
+    assert!(text.contains("every cell wins from 32 MiB in flight on"), "{text}");
+    let object = json(&good(&report(folder.path(), &["synthetic-rounds", "--json"])));
     assert_eq!(object["record"], "synthetic-rounds");
 }
 
 #[test]
-fn a_record_that_cannot_be_read_is_named_and_no_page_is_left() {
+fn what_cannot_be_read_or_written_is_named_and_no_page_is_left() {
     let folder = with_rounds();
-    let output = report(folder.path(), &["synthetic-rounds", "nowhere", "--out", "page.html"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("nowhere"), "{output:?}");
+    for (places, named) in [
+        (&["synthetic-rounds", "nowhere", "--out", "page.html"][..], "nowhere"),
+        (&["synthetic-rounds", "--out", "no/such/page.html"], "no/such/page.html"),
+    ] {
+        let output = report(folder.path(), places);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains(named), "{output:?}");
+    }
     assert!(!folder.path().join("page.html").exists());
 }
 
@@ -141,14 +139,6 @@ fn usage_errors_are_two() {
     ] {
         assert_eq!(report(folder.path(), arguments).status.code(), Some(2), "{arguments:?}");
     }
-}
-
-#[test]
-fn a_folder_that_is_not_there_is_an_error_with_its_name() {
-    let folder = with_rounds();
-    let output = report(folder.path(), &["synthetic-rounds", "--out", "no/such/page.html"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("no/such/page.html"), "{output:?}");
 }
 
 #[test]

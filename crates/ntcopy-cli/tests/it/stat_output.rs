@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::common::{PROGRAM, good, json, ntcopy, project};
+use crate::common::signal::{self, Signal};
+use crate::common::{PROGRAM, good, json, ntcopy, project, wait_until};
 
 /// The counters of a kernel that did a bit of everything.
 const COUNTERS: &str = "nontemporal_bytes 750\nfits_cache_bytes 150\ntoo_small_bytes 40\n\
@@ -34,39 +34,26 @@ fn recorded(text: &str) -> (tempfile::TempDir, String) {
     (folder, path)
 }
 
-fn this_kernel_counts() -> bool {
-    Path::new("/proc/net/ntcopy_stat").exists()
-}
-
 #[test]
-fn once_prints_every_reason_with_its_share() {
-    let (_folder, path) = recorded(COUNTERS);
+fn once_prints_every_reason_with_its_share_also_those_of_an_earlier_interface() {
+    let text = format!("{COUNTERS}checksummed_bytes 1000\n");
+    let (_folder, path) = recorded(&text);
     let text = good(&output(&["--file", &path, "--once"]));
     for (reason, share) in [
-        ("non-temporal", "75.0 %"),
-        ("fits cache", "15.0 %"),
-        ("too small", "4.0 %"),
-        ("read by kernel", "5.0 %"),
-        ("not supported", "1.0 %"),
+        ("non-temporal", "37.5 %"),
+        ("fits cache", "7.5 %"),
+        ("too small", "2.0 %"),
+        ("read by kernel", "2.5 %"),
+        ("not supported", "0.5 %"),
+        ("checksummed_bytes", "50.0 %"),
     ] {
         let line = text.lines().find(|line| line.trim_start().starts_with(reason));
         assert!(line.is_some_and(|line| line.contains(share)), "{reason}: {text}");
     }
     let object = json(&good(&output(&["--file", &path, "--once", "--json"])));
-    assert_eq!(object["hinted_total_bytes"], 1000);
-    assert_eq!(object["nontemporal_share"], 0.75);
+    assert_eq!(object["hinted_total_bytes"], 2000);
+    assert_eq!(object["nontemporal_share"], 0.375);
     assert_eq!(object["total_bytes"]["too_small_bytes"], 40);
-}
-
-#[test]
-fn what_an_earlier_interface_counted_is_shown_under_its_own_name() {
-    let earlier = "nontemporal_bytes 60\nchecksummed_bytes 30\nsoftware_tls_bytes 10\n";
-    let (_folder, path) = recorded(earlier);
-    let text = good(&output(&["--file", &path, "--once"]));
-    for (reason, share) in [("checksummed_bytes", "30.0 %"), ("software_tls_bytes", "10.0 %")] {
-        let line = text.lines().find(|line| line.trim_start().starts_with(reason));
-        assert!(line.is_some_and(|line| line.contains(share)), "{reason}: {text}");
-    }
 }
 
 #[test]
@@ -123,7 +110,7 @@ fn what_is_added_is_seen_and_a_signal_ends_it_well() {
     assert_eq!(line["nontemporal_share"], 0.75);
     assert_eq!(line["total_bytes"]["nontemporal_bytes"], 1050);
 
-    kill_process(Pid::from_child(&child), Signal::INT).expect("the child lives");
+    signal::send(&child, Signal::INT);
     assert!(lines.all(|line| line["hinted_bytes_per_second"] == 0));
     assert!(child.wait().expect("the child ends").success());
 }
@@ -163,15 +150,19 @@ fn counters_that_fall_or_vanish_or_are_not_understood_fail() {
 }
 
 #[test]
-fn a_kernel_without_the_counters_is_told_from_a_wrong_question() {
-    let absent = output(&["--once"]);
-    if this_kernel_counts() {
-        assert!(absent.status.success(), "{absent:?}");
-    } else {
-        assert_eq!(absent.status.code(), Some(3), "{absent:?}");
+fn a_kernel_without_the_counters_is_told_from_a_wrong_question_and_is_a_metric() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("ntcopy.prom");
+    let counts = Path::new("/proc/net/ntcopy_stat").exists();
+    for arguments in [&["--once"][..], &["--prometheus", "--out", out.to_str().expect("UTF-8")]] {
+        let absent = output(arguments);
         let said = String::from_utf8_lossy(&absent.stderr).into_owned();
-        assert!(said.contains("does not know MSG_NTCOPY"), "{said}");
+        assert_eq!(absent.status.code(), Some(if counts { 0 } else { 3 }), "{absent:?}");
+        assert_eq!(said.contains("does not know MSG_NTCOPY"), !counts, "{said}");
     }
+    let text = fs::read_to_string(&out).expect("it was written");
+    assert!(text.contains(&format!("\nntcopy_available {}\n", u8::from(counts))), "{text}");
+    assert_eq!(text.contains("ntcopy_hinted_bytes_total"), counts, "{text}");
     // No process has the largest number.
     let nobody = output(&["--once", "--pid", "4294967295"]);
     assert_eq!(nobody.status.code(), Some(1), "{nobody:?}");
@@ -202,27 +193,10 @@ fn promtool_says(text: &str) -> Option<String> {
 fn the_text_for_prometheus_has_every_counter_and_promtool_has_no_word_against_it() {
     let (_folder, path) = recorded(COUNTERS);
     let text = good(&output(&["--file", &path, "--prometheus"]));
-    let mut families = Vec::new();
-    let mut sum = 0;
-    for line in text.lines() {
-        if let Some(head) = line.strip_prefix("# TYPE ") {
-            families.push(head.split_once(' ').expect("name and kind"));
-            continue;
-        }
-        if let Some(help) = line.strip_prefix("# HELP ") {
-            assert!(help.contains(' '), "{line}");
-            continue;
-        }
-        let (series, value) = line.rsplit_once(' ').expect("a series and its value");
-        let name = series.split('{').next().expect("a name");
-        let (family, kind) = *families.last().expect("its head comes first");
-        assert_eq!(name, family, "{text}");
-        assert_eq!(kind == "counter", name.ends_with("_total"), "{text}");
-        if kind == "counter" {
-            sum += value.parse::<u64>().expect("a number");
-        }
-    }
-    assert_eq!(sum, 1000, "{text}");
+    let values = text.lines().filter_map(|line| line.strip_prefix("ntcopy_hinted_bytes_total{"));
+    let values = values.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap());
+    assert_eq!(values.sum::<u64>(), 1000, "{text}");
+    assert!(text.contains("# TYPE ntcopy_hinted_bytes_total counter\n"), "{text}");
     assert!(text.contains("\nntcopy_hinted_bytes_total{outcome=\"fits_cache\"} 150\n"), "{text}");
     assert!(text.contains("\nntcopy_available 1\n"), "{text}");
     if let Some(said) = promtool_says(&text) {
@@ -255,11 +229,8 @@ fn a_file_for_the_exporter_is_written_again_and_again_until_a_signal() {
     let mut child = stat(&more).stderr(Stdio::piped()).spawn().expect("the program starts");
     replace(&path, &COUNTERS.replace(" 750", " 1050"));
     // It has written it, or the test is ended from without.
-    while !written().contains("{outcome=\"nontemporal\"} 1050\n") {
-        assert!(child.try_wait().expect("our child").is_none(), "it has ended");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    kill_process(Pid::from_child(&child), Signal::TERM).expect("the child lives");
+    wait_until(Some(&mut child), || written().contains("{outcome=\"nontemporal\"} 1050\n"));
+    signal::send(&child, Signal::TERM);
     assert!(child.wait().expect("the child ends").success());
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2, "nothing else is left");
     let mode = fs::metadata(&out).expect("it is there").permissions().mode();
@@ -269,18 +240,6 @@ fn a_file_for_the_exporter_is_written_again_and_again_until_a_signal() {
         output(&["--file", &path, "--prometheus", "--out", nowhere.to_str().expect("UTF-8")]);
     assert_eq!(failed.status.code(), Some(1), "{failed:?}");
     assert!(String::from_utf8_lossy(&failed.stderr).contains("cannot write"), "{failed:?}");
-}
-
-#[test]
-fn a_kernel_without_the_counters_is_a_metric_and_an_exit_code() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let out = folder.path().join("ntcopy.prom");
-    let output = output(&["--prometheus", "--out", out.to_str().expect("UTF-8")]);
-    let counts = this_kernel_counts();
-    assert_eq!(output.status.code(), Some(if counts { 0 } else { 3 }), "{output:?}");
-    let text = fs::read_to_string(&out).expect("it was written");
-    assert!(text.contains(&format!("\nntcopy_available {}\n", u8::from(counts))), "{text}");
-    assert_eq!(text.contains("ntcopy_hinted_bytes_total"), counts, "{text}");
 }
 
 #[test]

@@ -5,16 +5,15 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use ntcopy_record::Record;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::common::{
     has_flag,
     preload::{PYTHON, SENDER, SENT_BYTES, library},
-    text,
+    signal::{self, Signal},
+    text, wait_until,
 };
 
 fn ntcopy_try(arguments: &[&str]) -> Command {
@@ -133,14 +132,11 @@ fn ctrl_c_leaves_nothing_behind_and_a_record_that_was_cut_short() {
     let (server, pids_word) = (server.to_str().expect("UTF-8"), pids.to_str().expect("UTF-8"));
     let line = ["--anyway", "--out", &out, "--load", "echo asked >&2; sleep 600", "--"];
     let mut command = ntcopy_try(&[&line[..], &[PYTHON, server, pids_word]].concat());
-    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
-    let began = Instant::now();
+    let mut child =
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
     let lines = || fs::read_to_string(&pids).unwrap_or_default().lines().count();
-    while lines() < 2 {
-        assert!(began.elapsed() < Duration::from_secs(60), "the server did not come up");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    kill_process(Pid::from_child(&child), Signal::INT).expect("it lives");
+    wait_until(Some(&mut child), || lines() == 2);
+    signal::send(&child, Signal::INT);
     let ended = child.wait_with_output().expect("it ends");
     assert_eq!(ended.status.code(), Some(130), "{ended:?}");
     assert!(all_gone(&pids));

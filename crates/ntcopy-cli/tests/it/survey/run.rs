@@ -10,6 +10,8 @@ use ntcopy_survey::engine::{NodeFacts, Received};
 use serde_json::Value;
 
 use super::{done, json, ntcopy, recorded, run};
+use crate::common::signal::{self, Signal};
+use crate::common::wait_until;
 
 /// What a node prints that answers by a record of the repository, under an id of its own.
 fn frames(folder: &Path, node: &str, code: i32) {
@@ -133,11 +135,8 @@ fn a_survey_that_is_interrupted_ends_its_tools() {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(lines.by_ref().any(|line| line.unwrap().starts_with("n1: measured")));
-    while !folder.join("n2.begun").exists() {
-        std::thread::yield_now();
-    }
-    let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    wait_until(Some(&mut child), || folder.join("n2.begun").exists());
+    signal::send(&child, Signal::INT);
     lines.for_each(drop);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(folder.join("n2.end").exists());
