@@ -10,7 +10,7 @@ use ntcopy_kernel::boot::{self, HostCpus};
 use ntcopy_kernel::{
     Boot, BuildOptions, Built, Cache, Entry, Error, Machine, Outcome, SourceId, State, progress,
 };
-use ntcopy_record::units::count;
+use ntcopy_record::units::{about_size, count};
 
 pub use args::Args;
 use args::{BootArgs, GuestArgs, KernelArgs, Splats};
@@ -131,7 +131,7 @@ fn line(entry: &Entry) -> String {
     format!(
         "{:<28} {state:<8} {:>8}  {age:>12}  {} patches on {source}",
         entry.name,
-        size(entry.size_bytes),
+        about_size(entry.size_bytes),
         entry.meta.patches.len()
     )
 }
@@ -145,17 +145,13 @@ fn age(seconds: u64) -> String {
     }
 }
 
-fn size(bytes: u64) -> String {
-    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
-}
-
 fn clean(all: bool) -> Result<ExitCode, Error> {
     let cache = Cache::locate()?;
     let removed = ntcopy_kernel::clean(&cache, all, progress::for_stderr().as_mut())?;
     for item in &removed {
-        println!("removed {} ({})", item.path.display(), size(item.size_bytes));
+        println!("removed {} ({})", item.path.display(), about_size(item.size_bytes));
     }
     let total_bytes = removed.iter().map(|item| item.size_bytes).sum();
-    println!("{} freed in {}", size(total_bytes), cache.root().display());
+    println!("{} freed in {}", about_size(total_bytes), cache.root().display());
     Ok(ExitCode::SUCCESS)
 }
