@@ -35,7 +35,7 @@ fn two() -> TempDir {
 }
 
 #[test]
-fn what_differs_comes_first_then_the_sentence_then_the_cells() {
+fn what_differs_comes_first_then_the_sentence_then_the_cells_in_every_form() {
     let folder = two();
     let text = good(&ntcopy(folder.path(), &["report", "a", "--against", "b/elsewhere"]));
     let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is missing: {text}"));
@@ -49,6 +49,14 @@ fn what_differs_comes_first_then_the_sentence_then_the_cells() {
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
     let said = good(&ntcopy(folder.path(), &["report", "a", "--against", "b", "--json"]));
     assert!(json(&said)["sentences"][0].as_str().unwrap().contains("1.10x"), "{said}");
+    let line = ["report", "a", "--against", "b", "--out", "page.html"];
+    assert_eq!(good(&ntcopy(folder.path(), &line)), "");
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    let command = format!("ntcopy {}", line.join(" "));
+    for words in ["<!DOCTYPE html>", "does better in B", "SYNTHETIC CPU 9001", &command] {
+        assert!(page.contains(words), "{words} is missing");
+    }
+    assert!(!page.contains("<script"));
 }
 
 #[test]
@@ -63,21 +71,4 @@ fn sides_without_a_cell_in_common_are_not_available() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("no record is left of empty"));
     assert_eq!(ntcopy(folder.path(), &["report", "a", "--against"]).status.code(), Some(2));
-}
-
-#[test]
-fn the_page_holds_the_same() {
-    let folder = two();
-    let output = ntcopy(folder.path(), &["report", "a", "--against", "b", "--out", "page.html"]);
-    assert_eq!(good(&output), "");
-    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
-    for words in [
-        "<!DOCTYPE html>",
-        "does better in B than in A",
-        "SYNTHETIC CPU 9001",
-        "ntcopy report a --against b --out page.html",
-    ] {
-        assert!(page.contains(words), "{words} is missing");
-    }
-    assert!(!page.contains("<script"));
 }

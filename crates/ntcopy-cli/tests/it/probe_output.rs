@@ -70,8 +70,3 @@ fn a_chosen_threshold_is_seen_and_not_warned_of() {
         }
     }
 }
-
-#[test]
-fn an_unknown_option_is_a_usage_error() {
-    assert_eq!(probe(&["--nonsense"]).status.code(), Some(2));
-}
