@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     program.log(config.options.log_level);
     match serve(config) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => program.fail(1, error),
+        Err(error) => program.fail(1, format_args!("{error:#}")),
     }
 }
 

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use httpd::metrics::Text;
-use httpd::{Conn, Server, Service, Signals, StartError, raise_file_limit};
+use httpd::{Conn, Server, Service, Signals, raise_file_limit};
 use ntcopy::socket::Support;
 
 use crate::answer::Asked;
@@ -15,18 +16,10 @@ use crate::counters::Counters;
 use crate::send::Mode;
 use crate::session::session;
 use crate::shared::{LISTS, Shared, Worker};
-use crate::store::{OpenError, Store};
+use crate::store::Store;
 
 /// Descriptors for everything but connections and open objects.
 const OTHER_FILES: u64 = 128;
-
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    #[error(transparent)]
-    Start(#[from] StartError),
-}
 
 impl Service for Shared {
     type Worker = Worker;
@@ -61,9 +54,8 @@ impl Service for Shared {
 ///
 /// When every address is listened on they are printed on standard output, a line each:
 /// `listening on …`, `metrics on …`.
-pub fn serve(config: Config) -> Result<(), ServeError> {
-    let io = |doing| move |cause| StartError::System { doing, cause };
-    let signals = Signals::catch().map_err(io("catch signals"))?;
+pub fn serve(config: Config) -> anyhow::Result<()> {
+    let signals = Signals::catch().context("cannot catch signals")?;
     check_file_limit(&config);
     let store = Store::open(&config.data, config.open_objects)?;
     let shared = Arc::new(Shared::new(config, store));
@@ -73,8 +65,8 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     let mut options = config.options.clone();
     options.blocking_threads = 2 * config.disk_threads + LISTS;
     let server = Server::start(Arc::clone(&shared), &doors, options)?;
-    announce(&server).map_err(io("write to standard output"))?;
-    Ok(signals.obey(server, || {}).map_err(io("wait for signals"))?)
+    announce(&server).context("cannot write to standard output")?;
+    signals.obey(server, || {}).context("cannot wait for signals")
 }
 
 fn announce(server: &Server) -> io::Result<()> {

@@ -25,7 +25,7 @@ use lru::LruCache;
 use redb::{Database, ReadableTable, TableDefinition};
 use rustix::io::Errno;
 
-pub use self::error::{CONDITION, IndexError, OpenError, StoreError};
+pub use self::error::{CONDITION, IndexError, StoreError};
 pub use self::object::{Meta, Object};
 use self::upload::step;
 pub use self::upload::{Stored, Upload};

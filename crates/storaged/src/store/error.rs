@@ -1,7 +1,6 @@
-//! What can go wrong with an object, and with a folder of them.
+//! What can go wrong with an object.
 
 use std::io;
-use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
@@ -73,26 +72,4 @@ impl StoreError {
             }
         }
     }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    #[error("{dir} is in use by another process: stop it, or choose another folder")]
-    InUse { dir: PathBuf },
-    #[error("{dir} is neither empty nor a folder of storaged's: choose another")]
-    Foreign { dir: PathBuf },
-    #[error(
-        "{dir} is a folder of storaged 0.2, which this version does not read: run 0.2 on it and this \
-         version on an empty folder, and copy the objects (docs/reference/daemons.md has a loop)"
-    )]
-    Earlier { dir: PathBuf },
-    #[error("cannot {doing} {path}: {cause}")]
-    Io { doing: &'static str, path: PathBuf, cause: io::Error },
-    #[error("{path}: {cause}")]
-    Index { path: PathBuf, cause: IndexError },
-}
-
-pub(super) fn io(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> OpenError {
-    let path = path.to_owned();
-    move |cause| OpenError::Io { doing, path: path.clone(), cause }
 }

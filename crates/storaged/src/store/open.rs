@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::RwLock;
 use std::sync::atomic::AtomicU64;
 
+use anyhow::{Context as _, bail};
 use redb::{Database, DatabaseError, ReadableTable};
 
-use super::error::io;
-use super::{BLOBS, INDEX, IndexError, OBJECTS, OpenError, Store, cache};
+use super::{BLOBS, INDEX, IndexError, OBJECTS, Store, cache};
 
 const NEW_INDEX: &str = "index.new";
 /// Memory for pages of the index.
@@ -19,20 +19,26 @@ const INDEX_CACHE_BYTES: usize = 16 << 20;
 impl Store {
     /// Takes hold of a folder, made if it isn't there, and removes what a dead process was
     /// writing.
-    pub fn open(dir: &Path, open_objects: usize) -> Result<Store, OpenError> {
-        fs::create_dir_all(dir).map_err(io("make", dir))?;
+    pub fn open(dir: &Path, open_objects: usize) -> anyhow::Result<Store> {
         let (path, blobs) = (dir.join(INDEX), dir.join(BLOBS));
+        fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
         if !path.exists() {
-            make(dir)?;
+            must_be_empty(dir)?;
+            make(dir).with_context(|| format!("cannot make the index of {}", dir.display()))?;
         }
-        let index = open_index(&path).map_err(|error| match error {
-            DatabaseError::DatabaseAlreadyOpen => OpenError::InUse { dir: dir.to_owned() },
-            error => OpenError::Index { path: path.clone(), cause: error.into() },
-        })?;
-        let named = ids(&index).map_err(|cause| OpenError::Index { path, cause })?;
-        let next = sweep(&blobs, &named).map_err(io("clear", &blobs))?;
+        let index = match open_index(&path) {
+            Err(DatabaseError::DatabaseAlreadyOpen) => bail!(
+                "{} is in use by another process: stop it, or choose another folder",
+                dir.display()
+            ),
+            index => index.with_context(|| path.display().to_string())?,
+        };
+        let named = ids(&index).with_context(|| path.display().to_string())?;
+        let next =
+            sweep(&blobs, &named).with_context(|| format!("cannot clear {}", blobs.display()))?;
         Ok(Store {
-            blobs: File::open(&blobs).map_err(io("open", &blobs))?,
+            blobs: File::open(&blobs)
+                .with_context(|| format!("cannot open {}", blobs.display()))?,
             dir: dir.to_owned(),
             index: RwLock::new(Some(index)),
             cache: cache(open_objects),
@@ -46,30 +52,24 @@ pub(super) fn open_index(path: &Path) -> Result<Database, DatabaseError> {
 }
 
 /// Makes an index beside its place, and gives it its name once it is whole: with it the folder is.
-fn make(dir: &Path) -> Result<(), OpenError> {
-    must_be_empty(dir)?;
+fn make(dir: &Path) -> Result<(), IndexError> {
     let (new, blobs) = (dir.join(NEW_INDEX), dir.join(BLOBS));
-    let fill = || -> Result<(), IndexError> {
-        // Of a start that died half-way, which left no object.
-        unless_gone(fs::remove_file(&new))?;
-        unless_gone(fs::remove_dir(&blobs))?;
-        fs::create_dir(&blobs)?;
-        let index = Database::create(&new)?;
-        let writing = index.begin_write()?;
-        writing.open_table(OBJECTS)?;
-        Ok(writing.commit()?)
-    };
-    fill().map_err(|cause| OpenError::Index { path: new.clone(), cause })?;
-    let finish = || -> io::Result<()> {
-        fs::rename(&new, dir.join(INDEX))?;
-        File::open(dir)?.sync_all()?;
-        // The folder's own name, if it was made just now.
-        match dir.canonicalize()?.parent() {
-            Some(parent) => File::open(parent)?.sync_all(),
-            None => Ok(()),
-        }
-    };
-    finish().map_err(io("make the index of", dir))
+    // Of a start that died half-way, which left no object.
+    unless_gone(fs::remove_file(&new))?;
+    unless_gone(fs::remove_dir(&blobs))?;
+    fs::create_dir(&blobs)?;
+    let index = Database::create(&new)?;
+    let writing = index.begin_write()?;
+    writing.open_table(OBJECTS)?;
+    writing.commit()?;
+    drop(index);
+    fs::rename(&new, dir.join(INDEX))?;
+    File::open(dir)?.sync_all()?;
+    // The folder's own name, if it was made just now.
+    match dir.canonicalize()?.parent() {
+        Some(parent) => Ok(File::open(parent)?.sync_all()?),
+        None => Ok(()),
+    }
 }
 
 fn unless_gone(removed: io::Result<()>) -> io::Result<()> {
@@ -79,15 +79,21 @@ fn unless_gone(removed: io::Result<()>) -> io::Result<()> {
     })
 }
 
-fn must_be_empty(dir: &Path) -> Result<(), OpenError> {
-    for entry in fs::read_dir(dir).map_err(io("read", dir))? {
-        let name = entry.map_err(io("read", dir))?.file_name();
+fn must_be_empty(dir: &Path) -> anyhow::Result<()> {
+    let shown = dir.display();
+    let cannot = || format!("cannot read {shown}");
+    for entry in fs::read_dir(dir).with_context(cannot)? {
+        let name = entry.with_context(cannot)?.file_name();
         if name == "format" {
-            return Err(OpenError::Earlier { dir: dir.to_owned() });
+            bail!(
+                "{shown} is a folder of storaged 0.2, which this version does not read: run 0.2 on it \
+                 and this version on an empty folder, and copy the objects \
+                 (docs/reference/daemons.md has a loop)"
+            );
         }
         // What a first start leaves that died half-way; and where a disk begins.
         if ![BLOBS, NEW_INDEX, "lost+found"].iter().any(|known| name == *known) {
-            return Err(OpenError::Foreign { dir: dir.to_owned() });
+            bail!("{shown} is neither empty nor a folder of storaged's: choose another");
         }
     }
     Ok(())
