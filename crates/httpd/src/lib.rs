@@ -16,6 +16,7 @@
 //! - [`Input`] holds what has come. A head is looked for as its bytes come ([`Scanner`]), each byte
 //!   once, and parsed once ([`parse_request`]). [`Body`] says which bytes are content; inside a
 //!   chunk they can be spliced past it.
+//! - [`splice`] has the pipes, and what goes through them.
 //! - [`Pace`] is the one clock for peers that are slow, in both directions.
 
 pub mod address;
@@ -35,6 +36,7 @@ mod reply;
 mod request;
 pub mod server;
 mod signals;
+pub mod splice;
 mod stream;
 mod target;
 mod ticket;

@@ -6,14 +6,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use httpd::splice::{self, Pipe};
 use httpd::{Stream, is_silent};
 use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
 use crate::ktls;
-use crate::pipe::Pipe;
-use crate::splice;
 
 #[derive(Debug)]
 pub enum Conn {

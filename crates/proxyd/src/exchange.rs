@@ -229,25 +229,19 @@ impl Exchange<'_> {
             Ok(_) => self.request.poll_pump(cx, self.client, self.input, up, &mut pipes),
             Err(error) => Poll::Ready(Err(error)),
         };
-        let (status, why) = match ready!(sent) {
+        match ready!(sent) {
             Ok(Pump::Again) => return Poll::Ready(Ok(())),
-            Ok(Pump::Done) => {
-                self.request.release(&mut pipes);
-                self.sent_at = Some(Instant::now());
-                return Poll::Pending;
-            }
+            Ok(Pump::Done) => self.request.release(&mut pipes),
             // A backend may close its ears once it knows its answer: the answer counts.
-            Err(FlowError::Sink) => {
-                self.broken = true;
-                self.sent_at = Some(Instant::now());
-                return Poll::Pending;
-            }
+            Err(FlowError::Sink) => self.broken = true,
             Err(FlowError::Source(_)) => return Poll::Ready(Err(Error::gone())),
-            Err(FlowError::TooLarge) => (413, "the body is larger than allowed".to_owned()),
-            Err(FlowError::Chunk(error)) => (400, error.to_string()),
-            Err(FlowError::SourceEnded) => (400, "it ended before its request did".to_owned()),
-        };
-        Poll::Ready(Err(Error::new(Side::Client, status, why)))
+            Err(error) => {
+                let status = if matches!(error, FlowError::TooLarge) { 413 } else { 400 };
+                return Poll::Ready(Err(Error::new(Side::Client, status, error.to_string())));
+            }
+        }
+        self.sent_at = Some(Instant::now());
+        Poll::Pending
     }
 
     /// Backend to client: heads, then the body.
@@ -274,7 +268,7 @@ impl Exchange<'_> {
         let pump = ready!(self.response.poll_pump(cx, conn, input, self.client, &mut pipes));
         Poll::Ready(pump.map_err(|error| match error {
             FlowError::Sink => Error::gone(),
-            error => self.bad_body(error),
+            error => Error::new(Side::Backend, 502, error.to_string()),
         }))
     }
 

@@ -12,13 +12,15 @@
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
 
+use httpd::splice::{Pipe, Pool};
 use httpd::{Body, ChunkError, Event, Framing, Input};
 use rustix::io::Errno;
 
 use crate::conn::{Conn, errno};
-use crate::pipe::{Pipe, Pool};
-use crate::splice::SPLICE_MIN_BYTES;
 
+/// Bodies, and the insides of chunks, of at least this number of bytes are spliced: below, a copy
+/// costs less than the two calls of a splice.
+const SPLICE_MIN_BYTES: u64 = 16 << 10;
 /// What may wait in memory for a slow reader: a record of TLS.
 const OUT_BYTES: usize = 16 << 10;
 /// The same where pipes have run out: connections are many then.
@@ -30,12 +32,17 @@ const FRAMING_READ_BYTES: usize = 512;
 /// that the source sees how fast the sink is, and not how slowly a whole pipe empties.
 const REFILL_BYTES: usize = 64 << 10;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum FlowError {
+    #[error("reading the body: {0}")]
     Source(Errno),
+    #[error("closed in the middle of the body")]
     SourceEnded,
+    #[error("closed")]
     Sink,
-    Chunk(ChunkError),
+    #[error(transparent)]
+    Chunk(#[from] ChunkError),
+    #[error("the body is larger than allowed")]
     TooLarge,
 }
 
@@ -329,7 +336,7 @@ impl Flow {
         let mut any = false;
         while self.out.len() < self.room && !self.left.is_done() {
             let Body::Chunked(chunks) = &mut self.left else { break };
-            let (used, event) = chunks.next(input.bytes()).map_err(FlowError::Chunk)?;
+            let (used, event) = chunks.next(input.bytes())?;
             let framed = self.framed;
             match event {
                 Event::Size(size) if framed => self.out.push(format!("{size:x}\r\n").as_bytes()),

@@ -10,7 +10,6 @@
 //! | `session` | a client's connection, from top to bottom |
 //! | `exchange` | one request and its answer, in both directions at once |
 //! | `flow` | one direction: what is copied, and what goes through a pipe |
-//! | [`splice`], [`pipe`] | socket to pipe to socket: the only place that splices |
 //! | [`mode`] | the hint |
 //! | [`conn`], [`tls`], [`ktls`] | connections |
 //! | `upstreams` | connections to the backend |
@@ -30,12 +29,10 @@ pub mod fuzzing;
 pub mod ktls;
 pub mod mode;
 pub mod paths;
-pub mod pipe;
 pub mod request;
 pub mod response;
 pub mod server;
 mod session;
-pub mod splice;
 pub mod tls;
 mod upstreams;
 mod worker;

@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use httpd::splice::Pool;
 use ntcopy::socket::Setting;
 use rustls::ServerConfig;
 
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::ktls;
-use crate::pipe::Pool;
 use crate::tls::TlsError;
 use crate::upstreams::{Upstreams, expire};
 

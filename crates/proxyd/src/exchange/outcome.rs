@@ -5,7 +5,6 @@ use rustix::io::Errno;
 use super::{Exchange, Next};
 use crate::conn::Conn;
 use crate::error::{CLIENT_GONE, Error, Side};
-use crate::flow::FlowError;
 use crate::upstreams::Upstream;
 
 impl Exchange<'_> {
@@ -104,15 +103,6 @@ impl Exchange<'_> {
 
     pub(super) fn bad_answer(&self, why: &str) -> Error {
         Error::new(Side::Backend, 502, format!("its answer: {why}"))
-    }
-
-    pub(super) fn bad_body(&self, error: FlowError) -> Error {
-        let why = match error {
-            FlowError::Source(errno) => format!("reading the body: {errno}"),
-            FlowError::Chunk(error) => error.to_string(),
-            _ => "closed in the middle of the body".to_owned(),
-        };
-        Error::new(Side::Backend, 502, why)
     }
 
     pub(super) fn timeout(&self, up: &Conn) -> Error {

@@ -5,13 +5,12 @@ use std::io::IoSlice;
 use std::ops::Range;
 use std::sync::Arc;
 
+use httpd::splice::{Pipe, Pool, from_pipe};
 use ntcopy::Hint;
 use ntcopy::socket::{self, SendAncillaryBuffer, SendFlags, Setting, Support};
-use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
-use rustix::pipe::{
-    IoSliceRaw, PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice, vmsplice,
-};
+use rustix::pipe::{IoSliceRaw, SpliceFlags, vmsplice};
 
 use super::Mode;
 use crate::store::Object;
@@ -92,10 +91,8 @@ impl Outgoing {
             out.mode = Mode::Sendfile;
         }
         if out.mode == Mode::Vmsplice {
-            match Pipe::take() {
-                Ok(pipe) => out.pipe = Some(pipe),
-                Err(_) => out.mode = Mode::Copy,
-            }
+            out.pipe = PIPES.with_borrow_mut(Pool::take);
+            out.mode = if out.pipe.is_some() { Mode::Vmsplice } else { Mode::Copy };
         }
         out
     }
@@ -105,7 +102,7 @@ impl Outgoing {
     }
 
     pub fn left(&self) -> u64 {
-        let in_pipe = self.pipe.as_ref().map_or(0, |pipe| pipe.filled as u64);
+        let in_pipe = self.pipe.as_ref().map_or(0, |pipe| pipe.held as u64);
         self.unsent() + in_pipe
     }
 
@@ -186,57 +183,31 @@ impl Outgoing {
     fn send_pages(&mut self, to: BorrowedFd<'_>) -> Result<usize, Errno> {
         let (pipe, body) = (self.pipe.as_mut(), self.body.as_mut());
         let (pipe, body) = pipe.zip(body).ok_or(Errno::INVAL)?;
-        if pipe.filled == 0 {
+        if pipe.held == 0 {
             let slices = [IoSliceRaw::from_slice(body.slice()?)];
             // SAFETY: the pages are an object's (`Object::map`): they are not written to as long
             // as anyone holds them, so the pipe may, beyond the mapping's own life.
-            pipe.filled = unsafe { vmsplice(&pipe.write, &slices, SpliceFlags::NONBLOCK)? };
-            body.range.start += pipe.filled as u64;
+            pipe.held = unsafe { vmsplice(&pipe.write, &slices, SpliceFlags::NONBLOCK)? };
+            body.range.start += pipe.held as u64;
         }
-        let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
-        let sent = splice(&pipe.read, None, to, None, pipe.filled, flags)?;
-        pipe.filled -= sent;
-        Ok(sent)
+        from_pipe(pipe, to)
     }
 }
 
 /// What a pipe is made to hold, if the system allows it: an object of 1 MiB in one round.
 const PIPE_BYTES: usize = 1 << 20;
-const KEPT: usize = 32;
+/// Pipes per worker: beyond, bodies are copied.
+const PIPES_MAX: usize = 1024;
 
 thread_local! {
-    static PIPES: RefCell<Vec<(OwnedFd, OwnedFd)>> = const { RefCell::new(Vec::new()) };
-}
-
-#[derive(Debug)]
-struct Pipe {
-    read: OwnedFd,
-    write: OwnedFd,
-    filled: usize,
-}
-
-impl Pipe {
-    fn take() -> Result<Pipe, Errno> {
-        if let Some((read, write)) = PIPES.with_borrow_mut(Vec::pop) {
-            return Ok(Pipe { read, write, filled: 0 });
-        }
-        let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        // Above fs.pipe-max-size, or the user's share of pipe memory, it keeps its 64 KiB.
-        let _ = fcntl_setpipe_size(&write, PIPE_BYTES);
-        Ok(Pipe { read, write, filled: 0 })
-    }
+    static PIPES: RefCell<Pool> = RefCell::new(Pool::new(PIPES_MAX, PIPE_BYTES));
 }
 
 impl Drop for Outgoing {
-    /// Keeps an empty pipe; one with bytes in it is closed, so that they reach no other client.
     fn drop(&mut self) {
-        let Some(Pipe { read, write, filled: 0 }) = self.pipe.take() else { return };
-        // At the end of a thread there is no place to keep it.
-        let _ = PIPES.try_with(|pipes| {
-            let mut pipes = pipes.borrow_mut();
-            if pipes.len() < KEPT {
-                pipes.push((read, write));
-            }
-        });
+        if let Some(pipe) = self.pipe.take() {
+            // At the end of a thread there is no place to keep it.
+            let _ = PIPES.try_with(|pipes| pipes.borrow_mut().put(pipe));
+        }
     }
 }

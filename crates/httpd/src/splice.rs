@@ -1,10 +1,18 @@
-//! Pipes for splices, pooled. A pipe counts what is in it, and one that still holds bytes is
-//! closed, never pooled: they belong to one client and must not reach another.
+//! Pipes, pooled, and the splices into them and out of them: the only place that splices from one
+//! socket to another.
+//!
+//! A pipe counts what is in it, and one that still holds bytes is closed, never pooled: they belong
+//! to one client and must not reach another.
+//!
+//! Both ends are non-blocking, and EAGAIN is an error like any other. It has two readings, of which
+//! the pipe's count tells the right one: see both functions.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::io::Errno;
-use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::pipe::{
+    PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice,
+};
 
 /// Below this a pipe takes more calls than the copy that it spares is worth; it is also what a pipe
 /// has that was never made to grow.
@@ -12,12 +20,12 @@ const USEFUL_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
 pub struct Pipe {
-    pub(crate) read: OwnedFd,
-    pub(crate) write: OwnedFd,
+    read: OwnedFd,
+    pub write: OwnedFd,
     /// Bytes that went in and did not come out yet.
-    pub(crate) held: usize,
+    pub held: usize,
     /// Bytes that fit if they come in whole pages; fewer do if they come in crumbs.
-    pub(crate) capacity: usize,
+    pub capacity: usize,
 }
 
 impl Pipe {
@@ -75,7 +83,7 @@ impl Pool {
             tracing::warn!(
                 open = self.open,
                 "this user's pipes have used up fs.pipe-user-pages-soft: bodies are copied where \
-                 none is free; raise it, or lower --pipe-size or --pipes"
+                 none is free; raise it, or have fewer or smaller pipes"
             );
         }
     }
@@ -95,8 +103,37 @@ impl Pool {
     }
 }
 
+const FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
+
+/// Splices from a socket into the pipe, at most `limit` bytes, which must not be 0; 0 is the
+/// socket's end.
+///
+/// EAGAIN: the socket is empty, or the pipe is full. Bytes alone don't tell: a pipe is full when its
+/// slots are taken, and a slot may hold a single byte. With an empty pipe the socket has nothing now;
+/// with another the caller has to ask.
+pub fn to_pipe(socket: impl AsFd, pipe: &mut Pipe, limit: usize) -> Result<usize, Errno> {
+    debug_assert!(pipe.held < pipe.capacity && limit > 0);
+    let limit = limit.min(pipe.capacity - pipe.held);
+    let bytes = retry_on_intr(|| splice(&socket, None, &pipe.write, None, limit, FLAGS))?;
+    pipe.held += bytes;
+    Ok(bytes)
+}
+
+/// Splices from the pipe, which must hold bytes, to a socket.
+///
+/// EAGAIN: the socket has no room now, for the pipe's count says that it is not empty.
+pub fn from_pipe(pipe: &mut Pipe, socket: impl AsFd) -> Result<usize, Errno> {
+    debug_assert!(pipe.held > 0);
+    let bytes = retry_on_intr(|| splice(&pipe.read, None, &socket, None, pipe.held, FLAGS))?;
+    pipe.held -= bytes;
+    // Writers of the pipe are all here, so it has not ended: no progress, no end.
+    if bytes > 0 { Ok(bytes) } else { Err(Errno::AGAIN) }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream;
+
     use super::*;
 
     #[test]
@@ -150,5 +187,19 @@ mod tests {
         };
         assert!(least >= Some(USEFUL_BYTES), "{least:?} of {open}");
         assert!(open < limit && said, "the allowance ends: {open}");
+    }
+
+    #[test]
+    fn a_full_socket_blocks_and_a_gone_one_is_an_error() {
+        let mut pipe = Pool::new(1, 64 << 10).take().unwrap();
+        let (sink, drain) = UnixStream::pair().unwrap();
+        sink.set_nonblocking(true).unwrap();
+        while rustix::io::write(&sink, &[7; 4096]).is_ok() {}
+        rustix::io::write(&pipe.write, b"x").unwrap();
+        pipe.held = 1;
+        assert_eq!(from_pipe(&mut pipe, &sink), Err(Errno::AGAIN));
+        drop(drain);
+        assert_eq!(from_pipe(&mut pipe, &sink), Err(Errno::PIPE));
+        assert_eq!(pipe.held, 1);
     }
 }
