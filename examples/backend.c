@@ -1,48 +1,67 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A backend for a proxy: answers every request with bytes from memory, hinted.
+ * A backend for a proxy: answers GET /N with piece N of a file, which it has in memory, hinted.
  *
- *	cc -I../uapi backend.c -o backend -pthread && ./backend /run/backend.sock 1048576
+ *	cc -I../uapi backend.c -o backend -pthread && ./backend /run/backend.sock FILE 1048576
  */
-#include <stdint.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "ntcopy.h"
 
-enum { DATA = 256 << 20 };
-static char *data;
-static size_t length;
+static const char *data;
+static size_t pieces, length;
+static int file, sends = NTCOPY_SOCK_EVERY, buffer;
+static bool by_reference;
 
-static int send_all(int fd, const char *from, size_t left, int flags)
+static bool send_all(int fd, const char *from, size_t left, int flags)
 {
 	for (ssize_t sent; left > 0; from += sent, left -= (size_t)sent)
-		if ((sent = send(fd, from, left, flags | MSG_NOSIGNAL)) < 0)
-			return 0;
-	return 1;
+		if ((sent = send(fd, from, left, flags)) < 0)
+			return false;
+	return true;
+}
+
+/* Copies nothing: faster than any copy, where the bytes are a file's and stay as they are. */
+static bool send_pages(int fd, off_t from)
+{
+	for (off_t end = from + (off_t)length; from < end;)
+		if (sendfile(fd, file, &from, (size_t)(end - from)) <= 0)
+			return false;
+	return true;
 }
 
 static void *serve(void *number)
 {
-	int fd = (int)(intptr_t)number, every = NTCOPY_SOCK_EVERY;
+	int fd = (int)(intptr_t)number;
 	char request[8192], head[80];
-	size_t at = (size_t)fd * length % (DATA - length), got = 0;
+	size_t from, got = 0;
 	int size = snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", length);
 
-	/* The one line that hints. Without the patches or the module it changes nothing. */
-	setsockopt(fd, SOL_SOCKET, SO_NTCOPY, &every, sizeof(every));
+	/* The one line that hints. Without the patches it changes nothing. */
+	setsockopt(fd, SOL_SOCKET, SO_NTCOPY, &sends, sizeof(sends));
+	if (buffer)
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
 	for (ssize_t more; (more = read(fd, request + got, sizeof(request) - 1 - got)) > 0;) {
 		request[got += (size_t)more] = '\0';
 		if (!strstr(request, "\r\n\r\n"))
 			continue;
-		if (!send_all(fd, head, (size_t)size, MSG_MORE) || !send_all(fd, data + at, length, 0))
+		from = strtoul(request + strcspn(request, "0123456789"), NULL, 10) % pieces * length;
+		if (!send_all(fd, head, (size_t)size, MSG_MORE) ||
+		    !(by_reference ? send_pages(fd, (off_t)from) : send_all(fd, data + from, length, 0)))
 			break;
-		at = (at + length) % (DATA - length);
 		got = 0;
 	}
 	close(fd);
@@ -53,13 +72,21 @@ int main(int argc, char **argv)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct stat all;
 	pthread_t thread;
 
-	length = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
-	data = malloc(DATA);
-	if (!length || length >= DATA || !data || strlen(argv[1]) >= sizeof(to.sun_path))
-		return fputs("usage: backend PATH BYTES\n", stderr), 2;
-	memset(data, 7, DATA);
+	length = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
+	if (!length || strlen(argv[1]) >= sizeof(to.sun_path))
+		return fputs("usage: backend PATH FILE BYTES [0|2|3|sendfile [SO_SNDBUF]]\n", stderr), 2;
+	by_reference = argc > 4 && !strcmp(argv[4], "sendfile");
+	sends = argc > 4 ? atoi(argv[4]) : sends;
+	buffer = argc > 5 ? atoi(argv[5]) : 0;
+	file = open(argv[2], O_RDONLY);
+	pieces = fstat(file, &all) ? 0 : (size_t)all.st_size / length;
+	data = mmap(NULL, pieces * length, PROT_READ, MAP_SHARED | MAP_POPULATE, file, 0);
+	if (data == MAP_FAILED)
+		return perror(argv[2]), 1;
+	signal(SIGPIPE, SIG_IGN);
 	strcpy(to.sun_path, argv[1]);
 	unlink(argv[1]);
 	if (bind(listener, (void *)&to, sizeof(to)) || listen(listener, 1024))

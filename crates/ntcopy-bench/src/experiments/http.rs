@@ -23,6 +23,8 @@ pub enum Stack {
     NginxNginx,
     /// HAProxy, unchanged, before a backend that knows the hint.
     HaproxyStoraged,
+    /// HAProxy, unchanged, before `examples/backend.c`, which sends from memory.
+    HaproxyExample,
 }
 
 words!(
@@ -30,24 +32,42 @@ words!(
     StoragedProxyd = "storaged+proxyd",
     HaproxyNginx = "haproxy+nginx",
     NginxNginx = "nginx+nginx",
-    HaproxyStoraged = "haproxy+storaged"
+    HaproxyStoraged = "haproxy+storaged",
+    HaproxyExample = "haproxy+backend.c"
 );
+
+/// What a stack's backend is, and so how it wants its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Backend {
+    Storaged,
+    Nginx,
+    /// `examples/backend.c`.
+    Example,
+}
 
 impl Stack {
     /// The ways to send that it has. Programs that don't know the hint get it from `ntcopy run`.
     pub fn modes(self) -> &'static [HttpMode] {
         match self {
             Stack::StoragedProxyd | Stack::HaproxyStoraged => HttpMode::ALL,
-            Stack::HaproxyNginx | Stack::NginxNginx => {
+            Stack::HaproxyNginx | Stack::NginxNginx | Stack::HaproxyExample => {
                 use HttpMode::{Adaptive, Copy, Nt, Sendfile};
                 &[Copy, Nt, Adaptive, Sendfile]
             }
         }
     }
 
-    /// Whether its backend is storaged, which hints by itself.
-    pub fn has_storaged(self) -> bool {
-        matches!(self, Stack::StoragedProxyd | Stack::HaproxyStoraged)
+    pub fn backend(self) -> Backend {
+        match self {
+            Stack::StoragedProxyd | Stack::HaproxyStoraged => Backend::Storaged,
+            Stack::HaproxyNginx | Stack::NginxNginx => Backend::Nginx,
+            Stack::HaproxyExample => Backend::Example,
+        }
+    }
+
+    /// Whether its backend hints by itself, and not by `ntcopy run`.
+    pub fn hints_itself(self) -> bool {
+        self.backend() != Backend::Nginx
     }
 
     /// Whether its clients can come that way.
@@ -155,8 +175,8 @@ reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Proxy and backend: storaged+proxyd, haproxy+storaged, haproxy+nginx, nginx+nginx [default:
-    /// storaged+proxyd]
+    /// Proxy and backend: storaged+proxyd, haproxy+storaged, haproxy+backend.c, haproxy+nginx,
+    /// nginx+nginx [default: storaged+proxyd]
     #[arg(long = "stack", value_name = "LIST", value_delimiter = ',')]
     pub stacks: Vec<Stack>,
     /// Modes to compare with the baseline [default: nt,adaptive,sendfile]

@@ -219,16 +219,54 @@ fn haproxy_before_a_backend_that_hints_splices_or_does_not() {
         println!("not run: haproxy is not installed (scripts/setup.sh programs)");
         return;
     }
-    for more in [&[][..], &["--no-splice"], &["--haproxy-pipe", "1MiB"]] {
+    for (stack, mode, ways, more) in [
+        ("haproxy+storaged,haproxy+backend.c", "sendfile", 4, &["--no-splice"][..]),
+        ("haproxy+storaged", "sendfile", 2, &["--haproxy-pipe", "1MiB"]),
+        ("haproxy+backend.c", "copy", 1, &["--sndbuf", "256KiB"]),
+    ] {
         let place = tempfile::tempdir().unwrap();
-        let args = ["--stack", "haproxy+storaged", "--modes", "sendfile", "--rate", "off"];
+        let args = ["--stack", stack, "--modes", mode, "--rate", "off"];
         let output = bench(&[&TINY[..], &args, more].concat(), place.path()).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
         let record = recorded(place.path());
-        assert_eq!((record.cells.len(), record.samples.len()), (4, 4 * 2 * 5));
+        assert_eq!((record.cells.len(), record.samples.len()), (4, 4 * ways * 5));
         let splice = record.cells[0].params.get("splice");
         assert_eq!(splice.is_some(), more == ["--no-splice"], "{splice:?}");
     }
+}
+
+#[test]
+fn the_example_backend_hints_in_the_kernel_with_the_flag() {
+    if !Path::new("/usr/sbin/haproxy").exists() {
+        println!("not run: haproxy is not installed (scripts/setup.sh programs)");
+        return;
+    }
+    kernel_built();
+    let args = ["http", "--kernel", "um", "--stack", "haproxy+backend.c", "--modes", "nt,adaptive"];
+    let tiny = ["--object", "64KiB", "--dataset", "1MiB", "--rate", "off", "--connections", "4"];
+    let (record, _) = measured(&[&args[..], &tiny].concat());
+    assert_eq!(record.samples.len(), 3 * 5);
+    for sample in &record.samples {
+        let count = |name: &str| sample.counters.get(name).copied().unwrap_or(0);
+        let counted = sample.counters.values().sum::<u64>() - count("not_supported_bytes");
+        match sample.mode.as_str() {
+            "copy" => assert_eq!(counted, 0, "{sample:?}"),
+            "nt" => assert!(count("nontemporal_bytes") >= sample.bytes, "{sample:?}"),
+            _ => assert!(counted >= sample.bytes, "{sample:?}"),
+        }
+    }
+}
+
+#[test]
+fn without_a_compiler_the_example_backend_is_not_available() {
+    let place = tempfile::tempdir().unwrap();
+    let mut command = bench(&["--stack", "haproxy+backend.c"], place.path());
+    let output = command.env("PATH", place.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    // HAProxy is asked for first, and found wherever PATH points.
+    let is_installed = Path::new("/usr/sbin/haproxy").exists();
+    let says = if is_installed { "there is no C compiler, cc" } else { "haproxy is not installed" };
+    assert!(stderr(&output).contains(says), "{}", stderr(&output));
 }
 
 #[test]

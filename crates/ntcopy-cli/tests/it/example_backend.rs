@@ -51,9 +51,10 @@ fn soon<T>(mut what: impl FnMut() -> std::io::Result<T>) -> T {
     }
 }
 
-/// Asks, and compares the answer.
-fn ask(stream: &mut (impl Read + Write)) {
-    stream.write_all(b"GET /any HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+/// Asks for one of the two pieces, and compares the answer.
+fn ask(stream: &mut (impl Read + Write), piece: u8) {
+    let request = format!("GET /o/000{piece} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
     let head_bytes = loop {
         let mut byte = [0];
@@ -68,7 +69,7 @@ fn ask(stream: &mut (impl Read + Write)) {
     assert!(head.contains(&format!("content-length: {BODY_BYTES}")), "{head}");
     let mut body = vec![0; BODY_BYTES];
     stream.read_exact(&mut body).unwrap();
-    assert!(body.iter().all(|byte| *byte == 7));
+    assert!(body.iter().all(|byte| *byte == 7 + piece));
 }
 
 #[test]
@@ -76,11 +77,13 @@ fn it_answers_by_itself_and_behind_haproxy() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("backend.sock");
     let mut command = Command::new(compiled(folder.path()));
-    command.arg(&socket).arg(BODY_BYTES.to_string());
+    let pieces = folder.path().join("pieces");
+    fs::write(&pieces, [[7; BODY_BYTES], [8; BODY_BYTES]].concat()).unwrap();
+    command.arg(&socket).arg(pieces).arg(BODY_BYTES.to_string());
     let _backend = Running(command.spawn().unwrap());
     let mut stream = soon(|| UnixStream::connect(&socket));
-    ask(&mut stream);
-    ask(&mut stream);
+    ask(&mut stream, 0);
+    ask(&mut stream, 1);
 
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let settings = format!(
@@ -101,8 +104,8 @@ fn it_answers_by_itself_and_behind_haproxy() {
         haproxy => {
             let _haproxy = Running(haproxy.unwrap());
             let mut stream = soon(|| TcpStream::connect(("127.0.0.1", port)));
-            ask(&mut stream);
-            ask(&mut stream);
+            ask(&mut stream, 1);
+            ask(&mut stream, 0);
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The plan of experiment `http`.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use ntcopy_record::Params;
 use ntcopy_record::lists::unique;
 
-use super::{HttpMode, Rate, Scheme, Settings, Stack, Transport, Way, defaults};
+use super::{Backend, HttpMode, Rate, Scheme, Settings, Stack, Transport, Way, defaults};
 pub use crate::experiment::LoadForm as HttpForm;
 use crate::experiment::{Lengths, with_baseline};
 use crate::plan::error::{check_connections, check_pairs, check_sizes, check_zeros, places};
@@ -144,14 +146,13 @@ impl HttpPlan {
         params
     }
 
-    /// Bytes that the data set of a cell takes in a file system in memory: once for storaged,
-    /// whose folders share their files, and once for nginx.
+    /// Bytes that the data set of a cell takes in a file system in memory: once for each kind of
+    /// backend. The folders of several storaged share their files.
     pub fn data_bytes(&self, cell: &HttpCell) -> u64 {
-        let ours = self.ways.iter().any(|way| way.stack.has_storaged());
-        let theirs = self.ways.iter().any(|way| !way.stack.has_storaged());
+        let backends: BTreeSet<Backend> = self.ways.iter().map(|way| way.stack.backend()).collect();
         // A page each for the ends of an object's file, its checksums and its inode.
         let each = cell.object_bytes.next_multiple_of(4096) + 3 * 4096;
-        cell.objects() * each * (u64::from(ours) + u64::from(theirs))
+        cell.objects() * each * backends.len() as u64
     }
 
     /// Memory in bytes that the largest cell needs of a kernel that is booted for it. A file
@@ -194,12 +195,17 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         ("nginx-buffer", settings.nginx_buffer_bytes == Some(0)),
     ])?;
     let scheme = settings.scheme.unwrap_or(defaults.scheme);
+    let transport = settings.transport.unwrap_or(defaults.transport);
+    if transport == Transport::Tcp && settings.stacks.contains(&Stack::HaproxyExample) {
+        let what = format!("{} listens on a unix socket alone", Stack::HaproxyExample);
+        return Err(format!("--transport tcp: {what}").into());
+    }
     let rate = settings.rate.unwrap_or(Rate::OfBaseline(defaults.open.rate_percent * 100));
     let takes = "one CPU for all, or those of client, proxy and backend";
     Ok(HttpPlan {
         cells: cells(settings, rate)?,
         ways: ways(settings, scheme)?,
-        transport: settings.transport.unwrap_or(defaults.transport),
+        transport,
         scheme,
         congestion: settings.congestion.as_deref().map(congestion).transpose()?,
         workers,

@@ -10,6 +10,7 @@ mod client;
 mod conn;
 mod daemon;
 mod data;
+mod example;
 mod limits;
 mod load;
 mod ours;

@@ -19,6 +19,7 @@ Examples:
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes sendfile --baseline sendfile
   ntcopy bench http --kernel um --stack haproxy+nginx --nginx-buffer 1MiB    files read, not sendfile
   ntcopy bench http --kernel um --stack haproxy+storaged          HAProxy before a hinted backend
+  ntcopy bench http --kernel um --stack haproxy+backend.c         the same, examples/backend.c
   ntcopy bench http --scheme tls --object 64KiB,1MiB --connections 64
 
 A client asks a proxy, which asks a backend. Each cell is measured twice. Without a pause, every \
@@ -27,10 +28,11 @@ each process. On a schedule, requests come at an offered rate, the same in every
 not others have been answered: how long does an answer take, from the moment its request was due?
 
 Modes: copy (plain sends, the baseline), nt (hinted, obeyed), adaptive (hinted, the kernel's rule \
-decides), sendfile (the backend copies nothing); storaged also has vmsplice and auto. nginx, and \
-HAProxy before it, get the hint from `ntcopy run`; before storaged HAProxy is as it is. Proxies and \
-backends are started again for each pair, because which memory a process got changes its speed by a \
-few percent, in any mode.
+decides), sendfile (the backend copies nothing); storaged also has vmsplice and auto. backend.c is \
+examples/backend.c, which the system's C compiler makes here. nginx, and HAProxy before it, get the \
+hint from `ntcopy run`; before the others HAProxy is as it is. Proxies and backends are started \
+again for each pair, because which memory a process got changes its speed by a few percent, in any \
+mode.
 
 With --against connections ask without a pause, because a rate would be another one in each boot.
 

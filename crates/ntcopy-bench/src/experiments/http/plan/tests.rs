@@ -1,6 +1,6 @@
 use super::*;
 use crate::experiments::http::HttpMode::{Adaptive, Copy, Nt, Sendfile, Vmsplice};
-use crate::experiments::http::Stack::{self, HaproxyNginx, StoragedProxyd};
+use crate::experiments::http::Stack::{self, HaproxyExample, HaproxyNginx, StoragedProxyd};
 
 fn cpus() -> Cpus {
     Cpus { allowed: vec![0, 1], sharing_l2: None }
@@ -124,6 +124,10 @@ fn what_cannot_be_is_refused_with_what_to_change() {
             "haproxy+nginx",
         ),
         (with(&|s| (s.stacks, s.modes) = (vec![HaproxyNginx], vec![Vmsplice])), "vmsplice"),
+        (
+            with(&|s| (s.stacks, s.transport) = (vec![HaproxyExample], Some(Transport::Tcp))),
+            "haproxy+backend.c listens on a unix socket",
+        ),
     ] {
         assert!(error.contains(words), "{error}");
     }

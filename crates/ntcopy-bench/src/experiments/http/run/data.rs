@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use super::body_reader::seed;
 use super::daemon::Daemon;
+use super::example::Example;
 use super::ours::storaged;
 use super::scratch::Scratch;
-use crate::experiments::http::Stack;
 use crate::experiments::http::plan::HttpCell;
+use crate::experiments::http::{Backend, Stack};
 use crate::experiments::turns::program::Endpoint;
 use crate::run::{Failure, Stop, pattern};
 
@@ -25,6 +26,8 @@ pub struct Data {
     /// A folder of storaged's. Each storaged gets one of its own whose files are these.
     ours: Option<PathBuf>,
     theirs: Option<PathBuf>,
+    /// The example backend, whose file has all objects one after another.
+    example: Option<Example>,
 }
 
 impl Data {
@@ -35,16 +38,21 @@ impl Data {
         stacks: &[Stack],
         (patience, stop): (Duration, &Stop),
     ) -> Result<Data, Failure> {
-        let needs = |is_ours| stacks.iter().any(|stack| stack.has_storaged() == is_ours);
-        let ours = needs(true).then(|| scratch.path().join("seed"));
-        let theirs = needs(false).then(|| scratch.path().join("root"));
+        let needs = |backend| stacks.iter().any(|stack| stack.backend() == backend);
+        let ours = needs(Backend::Storaged).then(|| scratch.path().join("seed"));
+        let theirs = needs(Backend::Nginx).then(|| scratch.path().join("root"));
         if let Some(folder) = &ours {
             store(objects(cell), folder, (patience, stop))?;
         }
         if let Some(root) = &theirs {
             write_files(objects(cell), root, stop)?;
         }
-        Ok(Data { ours, theirs })
+        let example = needs(Backend::Example).then(|| {
+            let file = scratch.path().join("objects");
+            write_file(objects(cell), &file, stop)?;
+            Example::compile(file)
+        });
+        Ok(Data { ours, theirs, example: example.transpose()? })
     }
 
     /// Makes a folder for one storaged, whose files are those of all: the same pages of memory,
@@ -60,6 +68,10 @@ impl Data {
     /// The root of plain files.
     pub fn folder_of_theirs(&self) -> Option<&Path> {
         self.theirs.as_deref()
+    }
+
+    pub(super) fn example(&self) -> Option<&Example> {
+        self.example.as_ref()
     }
 }
 
@@ -147,6 +159,22 @@ pub(crate) fn write_files(
     Ok(())
 }
 
+/// Writes every object into one file.
+fn write_file(
+    objects: impl Iterator<Item = Object>,
+    path: &Path,
+    stop: &Stop,
+) -> Result<(), Failure> {
+    let failed = || Failure::io(format!("cannot write {}", path.display()));
+    let mut file = File::create(path).map_err(failed())?;
+    let mut room = vec![0; PIECE_BYTES];
+    for object in objects {
+        stop.check()?;
+        object.write(&mut room, &mut file).map_err(failed())?;
+    }
+    Ok(())
+}
+
 /// A tree whose folders are new and whose files are those of another, but for an index: that one is
 /// written to, so each has its own.
 pub fn link_tree(from: &Path, to: &Path) -> io::Result<()> {
@@ -185,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_files_hold_the_pattern_of_their_number() {
+    fn files_hold_the_pattern_of_their_number() {
         let folder = tempfile::tempdir().unwrap();
         let cell = HttpCell {
             object_bytes: 1000,
@@ -194,10 +222,15 @@ mod tests {
             form: crate::experiments::http::plan::HttpForm::Closed,
         };
         let root = folder.path();
+        let all = root.join("all");
+        write_file(objects(&cell), &all, &Stop::default()).unwrap();
+        let all = fs::read(all).unwrap();
+        assert_eq!(all.len(), 3000);
         write_files(objects(&cell), root, &Stop::default()).unwrap();
         for object in 0..3 {
             let bytes = fs::read(root.join(&path(object)[1..])).unwrap();
             assert_eq!((bytes.len(), pattern::first_wrong(seed(object), 0, &bytes)), (1000, None));
+            assert_eq!(bytes, all[object as usize * 1000..][..1000]);
         }
         assert!(!root.join(&path(3)[1..]).exists());
     }

@@ -1,5 +1,6 @@
 //! What the system has to allow.
 
+use crate::experiments::http::Backend;
 use crate::experiments::http::plan::{HttpCell, HttpPlan};
 use crate::run::{Failure, cpus, netns};
 
@@ -18,7 +19,7 @@ pub fn allow_files(plan: &HttpPlan) -> Result<u64, Failure> {
         of_client.max(connections * FILES_A_CONNECTION).max(cell.objects() + connections)
     });
     let needed = needed.max().unwrap_or(0) + OTHER_FILES;
-    if plan.ways.iter().any(|way| way.stack.has_storaged()) {
+    if plan.ways.iter().any(|way| way.stack.backend() == Backend::Storaged) {
         let objects = plan.cells.iter().map(HttpCell::objects).max().unwrap_or(0);
         can_be_mapped(objects, "--object")?;
     }

@@ -15,6 +15,8 @@ pub enum Program {
     /// nginx, as either.
     Nginx,
     Haproxy,
+    /// `examples/backend.c`, which the system's compiler makes.
+    Example,
 }
 
 impl Program {
@@ -24,6 +26,7 @@ impl Program {
             Stack::HaproxyNginx => [Program::Haproxy, Program::Nginx],
             Stack::NginxNginx => [Program::Nginx, Program::Nginx],
             Stack::HaproxyStoraged => [Program::Haproxy, Program::Storaged],
+            Stack::HaproxyExample => [Program::Haproxy, Program::Example],
         }
     }
 
@@ -33,16 +36,19 @@ impl Program {
             Program::Proxyd => "proxyd",
             Program::Nginx => "nginx",
             Program::Haproxy => "haproxy",
+            Program::Example => "backend.c",
         }
     }
 
-    /// Its path: one of ours lies beside this program, or in PATH; others in PATH.
+    /// Its path: one of ours lies beside this program, or in PATH; others in PATH. Of the example
+    /// it is the compiler's.
     pub fn find(self) -> Result<PathBuf, String> {
         let beside = match self {
             Program::Storaged | Program::Proxyd => beside_this_program(),
-            Program::Nginx | Program::Haproxy => None,
+            Program::Nginx | Program::Haproxy | Program::Example => None,
         };
-        find(self.name(), beside).ok_or_else(|| self.missing())
+        let name = if self == Program::Example { "cc" } else { self.name() };
+        find(name, beside).ok_or_else(|| self.missing())
     }
 
     fn missing(self) -> String {
@@ -57,6 +63,9 @@ impl Program {
                 .to_owned(),
             Program::Haproxy => "haproxy is not installed: the package haproxy has it (apt-get \
                                  install --no-install-recommends haproxy)"
+                .to_owned(),
+            Program::Example => "backend.c is compiled here, and there is no C compiler, cc: the \
+                                 package gcc has it (apt-get install gcc libc6-dev)"
                 .to_owned(),
         }
     }

@@ -5,14 +5,16 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
+use ntcopy::socket::{Support, kernel_support};
+
 use super::daemon::{Daemon, free_address};
 use super::data::Data;
 use super::programs::Program;
 use super::setup::{self, Setup};
 use super::wire::Target;
-use super::{ours, theirs};
+use super::{example, ours, theirs};
 use crate::experiment::Mode;
-use crate::experiments::http::{HttpMode, Scheme, Way};
+use crate::experiments::http::{Backend, HttpMode, Scheme, Way};
 use crate::experiments::turns::program::Endpoint;
 use crate::run::cpu_clock::CpuClock;
 use crate::run::proof::{Due, OF_A_PROGRAM_PERCENT, Proof};
@@ -28,7 +30,7 @@ pub fn unavailable(way: Way, scheme: Scheme) -> Result<Option<String>, Failure> 
             Ok(path) => path,
             Err(why) => return Ok(Some(why)),
         };
-        if !way.stack.has_storaged()
+        if !way.stack.hints_itself()
             && way.mode.is_hinted()
             && let Some(why) = cannot_be_hinted(way.mode, &path)?
         {
@@ -39,7 +41,13 @@ pub fn unavailable(way: Way, scheme: Scheme) -> Result<Option<String>, Failure> 
             return Ok(Some(why.to_owned()));
         }
     }
-    if way.mode.is_hinted() { run::unavailable(way.mode.sends()) } else { Ok(None) }
+    if !way.mode.is_hinted() {
+        return Ok(None);
+    }
+    if way.stack.backend() == Backend::Example && kernel_support() == Support::Module {
+        return Ok(Some("backend.c sets SO_NTCOPY, which the module has not".to_owned()));
+    }
+    run::unavailable(way.mode.sends())
 }
 
 /// Whether a daemon of ours names a capability.
@@ -130,6 +138,7 @@ impl Running {
                 }
                 command
             }
+            Program::Example => example::backend(setup, data.example(), &between)?,
             _ => {
                 let root = data.folder_of_theirs().unwrap_or(setup.folder);
                 theirs::nginx_backend(setup, root, &between)?
@@ -205,7 +214,7 @@ fn least_percent(way: Way, scheme: Scheme) -> u64 {
     match (way.stack, scheme) {
         (_, Scheme::Ktls) => 0,
         // Behind HAProxy the proxy's part of TLS is not hinted, and the backend's whole bodies are.
-        (stack, _) if stack.has_storaged() => 99,
+        (stack, _) if stack.hints_itself() => 99,
         _ => OF_A_PROGRAM_PERCENT,
     }
 }

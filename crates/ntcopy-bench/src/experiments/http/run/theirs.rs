@@ -150,7 +150,7 @@ pub fn haproxy(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<C
     );
     let file = write(setup.folder, "haproxy.cfg", &text)?;
     let program = Program::Haproxy.find().map_err(Failure::Limit)?;
-    let mut command = if setup.way.stack.has_storaged() {
+    let mut command = if setup.way.stack.hints_itself() {
         Command::new(program)
     } else {
         hinted(setup.way.mode, &program)
