@@ -82,7 +82,7 @@ kernel_beside() {
 	# With the features that `make build` gives, so that nothing is compiled twice.
 	compiled kernel_build.log "$cargo" build --release --locked --no-default-features \
 		-p ntcopy-cli -p ntcopy-preload -p ntcopy-kernel --example kernel_build
-	setsid "$(dirname "$ntcopy")/examples/kernel_build" um 2>"$logs/kernel.log" &
+	setsid "$(dirname "$ntcopy")/examples/kernel_build" auto 2>"$logs/kernel.log" &
 	builder=$!
 }
 
@@ -107,14 +107,14 @@ compiled program.log "${MAKE:-make}" --no-print-directory build
 kernel_awaited
 
 say "2/5 how much is in flight decides: 1 to 128 sockets of 1 MiB"
-"$ntcopy" bench unix --kernel um --sockets "$sockets" --object 1MiB --dataset "$datasets" \
+"$ntcopy" bench unix --kernel auto --sockets "$sockets" --object 1MiB --dataset "$datasets" \
 	--modes nt,adaptive --pairs 7 --out "$records/rounds"
 
 say "3/5 what sends leave of the cache to other programs on the same CPU"
-"$ntcopy" bench retention --kernel um --quick --out "$records/retention"
+"$ntcopy" bench retention --kernel auto --quick --out "$records/retention"
 
 say "4/5 the three published configurations"
-"$ntcopy" bench unix --kernel um --published --quick --budget 60 --modes nt,adaptive \
+"$ntcopy" bench unix --kernel auto --published --quick --budget 60 --modes nt,adaptive \
 	--out "$records/published"
 
 say "5/5 what it comes to"

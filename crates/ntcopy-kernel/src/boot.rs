@@ -24,6 +24,7 @@ pub use memory::HUGE_PAGES_VARIABLE;
 pub use placement::{DEFAULT_SPIN, Placement, SPIN_VARIABLE, placement};
 pub use splat::Splat;
 
+use crate::build::{BuildOptions, is_built};
 use crate::cache::Built;
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
@@ -108,6 +109,27 @@ pub struct Outcome {
 pub fn check_boot(kind: Kind) -> Result<()> {
     tools::check_boot(kind)?;
     if kind == Kind::Kvm { kvm::check() } else { Ok(()) }
+}
+
+/// The kernel to measure in where none is named, and why it is that one: `kvm` where KVM runs a guest
+/// and its kernel was built, else `um`. One for KVM takes longer to build, too long for the demo, so
+/// it is not built unasked.
+pub fn best() -> Result<(Kind, String)> {
+    let works = match tools::check_boot(Kind::Kvm) {
+        Ok(()) => kvm::works()?,
+        Err(missing) => Err(missing.to_string()),
+    };
+    let is_built = works.is_ok() && is_built(&BuildOptions::from_env(Kind::Kvm)?)?;
+    Ok(better(works, is_built))
+}
+
+fn better(kvm_works: std::result::Result<(), String>, is_built: bool) -> (Kind, String) {
+    let built = "kernel build --kernel kvm";
+    match kvm_works {
+        Ok(()) if is_built => (Kind::Kvm, format!("KVM runs guests here; by ntcopy {built}")),
+        Ok(()) => (Kind::Um, format!("KVM runs guests here; ntcopy {built} makes a kernel for it")),
+        Err(why) => (Kind::Um, why),
+    }
 }
 
 impl Boot {
@@ -293,5 +315,18 @@ impl Boot {
         arguments.extend(["kernel".into(), "guest-init".into()]);
         arguments.push(format!("{run_dir}/{}", launch::SPEC));
         arguments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kvm_is_taken_where_it_runs_a_guest_and_its_kernel_is_there() {
+        assert_eq!(better(Ok(()), true).0, Kind::Kvm);
+        let (kind, why) = better(Ok(()), false);
+        assert!(kind == Kind::Um && why.ends_with("makes a kernel for it"), "{why}");
+        assert_eq!(better(Err("it died".into()), true), (Kind::Um, "it died".into()));
     }
 }

@@ -84,6 +84,15 @@ pub fn build(options: &BuildOptions, progress: &mut dyn Progress) -> Result<Buil
     }
 }
 
+/// Whether the cache has it.
+pub(crate) fn is_built(options: &BuildOptions) -> Result<bool> {
+    let interrupts = Interrupts::arm().doing("taking over signals for", "the look")?;
+    let open = |root| Tree::open(root, &interrupts);
+    let tree = options.tree.as_deref().map(open).transpose()?;
+    let found = options.cache.find(&options.inputs(), tree.as_ref().map(Tree::id).as_ref())?;
+    Ok(found.is_some())
+}
+
 /// What `um` is where no new source is to be had; nothing where exactly this one was asked for.
 fn older(options: &BuildOptions) -> Option<BuildOptions> {
     let kind = Kind::Um612;

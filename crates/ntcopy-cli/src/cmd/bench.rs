@@ -34,8 +34,8 @@ use super::{not_available, signalled};
 
 const HELP: &str = "\
 Examples:
-  ntcopy bench unix --kernel um --sockets 1,8,64     where do hinted sends pay?
-  ntcopy bench http --kernel um --quick              client, proxy and backend
+  ntcopy bench unix --kernel auto --sockets 1,8,64   where do hinted sends pay?
+  ntcopy bench http --kernel auto --quick            client, proxy and backend
   ntcopy bench memcpy --quick                        copies in user space; needs no other kernel
 
 Sizes are 65536, 64k or 64KiB, with M and G alike; lists are separated by commas.
@@ -113,7 +113,10 @@ fn server_args() -> Vec<String> {
     ["bench", "server"].map(str::to_owned).into()
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
+    if !args.common.list {
+        args.common.place.choose()?;
+    }
     let common = &args.common;
     let Extent { pairs, quick, .. } = common.extent;
     /// Settings with what every experiment takes.

@@ -63,7 +63,7 @@ enum Verb {
     Calibrate(calibrate::Args),
 }
 
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     if let Some(Verb::Calibrate(args)) = args.verb {
         return calibrate::run(args);
     }
@@ -73,6 +73,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
+    args.place.choose()?;
     let how = How::from(&args.place);
     let is_asked = |line: &Unavailable| args.calls.iter().any(|call| call.to_string() == line.mode);
     if args.place.kernel == "host" {

@@ -19,7 +19,7 @@ const LEAST_PAIRS: u32 = 5;
 
 const HELP: &str = "\
 Examples:
-  ntcopy try --kernel um -- ./import --from big.dump
+  ntcopy try --kernel auto -- ./import --from big.dump
   ntcopy try --family unix --metric 's/^rate: ([0-9.]+) MB.*/\\1/' -- ./sender
   ntcopy try --family tcp --load 'wrk -t1 -c16 -d3s http://127.0.0.1:8080/big' -- ./server
 
@@ -98,6 +98,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         let words: Vec<String> = serde_json::from_str(words).context("--words")?;
         args.command = words.into_iter().map(OsString::from).collect();
     }
+    args.place.choose()?;
     let how = How {
         patience_s: args.patience,
         budget: args.pairs.is_none().then(|| Duration::from_secs(args.budget)),
@@ -133,8 +134,8 @@ fn refused(hinting: &Hinting) -> ExitCode {
     }
     if hinting.needs_kernel {
         eprintln!(
-            "ntcopy: --kernel um boots a kernel that has the flag, built if need be, and takes the \
-             turns inside"
+            "ntcopy: --kernel auto boots a kernel that has the flag, built if need be, and takes \
+             the turns inside"
         );
     }
     ExitCode::from(NOT_AVAILABLE)

@@ -47,7 +47,7 @@ fn a_kernel_without_the_flag_takes_no_turn_and_says_what_would() {
     let (_folder, out) = place();
     let refused = output(&["--out", &out, "--", "true"]);
     assert_eq!(refused.status.code(), Some(3), "{refused:?}");
-    assert!(text(&refused.stderr).contains("--kernel um boots"), "{refused:?}");
+    assert!(text(&refused.stderr).contains("--kernel auto boots"), "{refused:?}");
     assert!(!Path::new(&out).exists());
     let missing = output(&["--", "/nonexistent"]);
     assert_eq!(missing.status.code(), Some(127), "{missing:?}");

@@ -28,20 +28,25 @@ const EXIT_CODE: i32 = 33;
 
 /// An error with the reason where KVM does not run a guest.
 pub(super) fn check() -> Result<()> {
+    works()?.map_err(|why| Error::NotHere(format!("{why}: use --kernel um")))
+}
+
+/// Whether KVM runs a guest, or why not. It takes [`LIMIT`] at most.
+pub(super) fn works() -> Result<Result<(), String>> {
     let verdict = Verdict::of_this_boot()?;
     let known = match verdict.kept() {
         Some(known) => known,
-        None => {
-            let found = match File::options().read(true).write(true).open("/dev/kvm") {
-                // A group may be joined at any time, so this is not kept.
-                Err(error) => return Err(not_here(&format!("/dev/kvm: {error}"))),
-                Ok(_) => try_guest()?,
-            };
-            verdict.keep(&found);
-            found
-        }
+        None => match File::options().read(true).write(true).open("/dev/kvm") {
+            // A group may be joined at any time, so this is not kept.
+            Err(error) => Err(format!("/dev/kvm: {error}")),
+            Ok(_) => {
+                let found = try_guest()?;
+                verdict.keep(&found);
+                found
+            }
+        },
     };
-    known.map_err(|why| not_here(&why))
+    Ok(known.map_err(|why| format!("KVM runs no guest on this machine ({why})")))
 }
 
 /// Keeps that a whole kernel died or stood still, where the small guest had not.
@@ -52,10 +57,6 @@ pub(super) fn did_not_come_up() {
             "a kernel that was booted in it did not come up within {seconds} s"
         )));
     }
-}
-
-fn not_here(why: &str) -> Error {
-    Error::NotHere(format!("KVM runs no guest on this machine ({why}): use --kernel um"))
 }
 
 /// Where it is kept, and for which boot.

@@ -33,7 +33,8 @@ impl Extent {
 /// Where something is measured, and what is said of it.
 #[derive(clap::Args, Clone)]
 pub struct Place {
-    /// Kernel to measure in: host, or one that is booted for it, as um; see ntcopy kernel build --help
+    /// Kernel to measure in: host, or one that is booted for it, as um; auto is kvm where KVM runs
+    /// guests and ntcopy kernel build has made its kernel, else um. See ntcopy kernel build --help
     #[arg(long, value_name = "KERNEL", default_value = "host")]
     pub kernel: String,
     /// Folder of the record [default: ~/.local/share/ntcopy/records/ID]
@@ -48,6 +49,18 @@ pub struct Place {
     /// Write the record and print nothing: for the inside of a booted kernel.
     #[arg(long, hide = true)]
     pub measure_only: bool,
+}
+
+impl Place {
+    /// Chooses the kernel that `auto` is, and says which.
+    pub fn choose(&mut self) -> Result<(), ntcopy_kernel::Error> {
+        if self.kernel == "auto" {
+            let (kind, why) = ntcopy_kernel::boot::best()?;
+            eprintln!("kernel: {kind} ({why})");
+            self.kernel = kind.to_string();
+        }
+        Ok(())
+    }
 }
 
 /// What every experiment takes. Its help is in that of `ntcopy bench`, once.
