@@ -47,6 +47,12 @@ impl Readers {
         }
         Readers { all, by_socket }
     }
+
+    /// The sockets that processes had when all were read.
+    pub(crate) fn sockets_of(&self, pids: &[Pid]) -> HashSet<Inode> {
+        let theirs = self.all.iter().filter(|(process, _)| pids.contains(&process.pid));
+        theirs.flat_map(|(_, descriptors)| &descriptors.sockets).copied().collect()
+    }
 }
 
 /// In flight on the program's sockets of one family.

@@ -60,6 +60,11 @@ pub struct Descriptors {
     pub pipes: usize,
 }
 
+/// Whether its descriptors may be read; an error if not, or if it has ended.
+pub fn may_be_read(pid: Pid) -> io::Result<()> {
+    fs::read_dir(format!("/proc/{pid}/fd")).map(drop)
+}
+
 /// Needs the right to read them: the same user, or root.
 pub fn descriptors(pid: Pid) -> io::Result<Descriptors> {
     let mut found = Descriptors::default();

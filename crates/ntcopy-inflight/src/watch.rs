@@ -95,8 +95,10 @@ impl Reading {
 impl Watch {
     pub fn new(mut diagnostics: Diagnostics, programs: Vec<Program>) -> io::Result<Watch> {
         let known = diagnostics.sockets()?.inodes().collect();
-        let (own, own_read) = Reading::now(|| programs.iter().map(sockets_of).collect());
         let (readers, readers_read) = Reading::now(read_readers);
+        let of =
+            |program: &Program| program.is_there().then(|| readers.sockets_of(&program.pids()));
+        let (own, own_read) = (programs.iter().map(of).collect(), readers_read);
         Ok(Watch { diagnostics, programs, own, own_read, known, readers, readers_read })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io;
 
-use ntcopy_inflight::processes::{self, Descriptors};
+use ntcopy_inflight::processes;
 use ntcopy_inflight::{Diagnostics, Pid, Process, Program};
 use ntcopy_record::foreign;
 
@@ -128,7 +128,7 @@ fn of_service(service: &str, all: Vec<Process>) -> Result<(String, Vec<Process>)
 fn split(all: Vec<Process>) -> (Vec<Process>, Vec<(Process, io::Error)>) {
     let (mut seen, mut unseen) = (Vec::new(), Vec::new());
     for process in all {
-        match processes::descriptors(process.pid).map(|_: Descriptors| ()) {
+        match processes::may_be_read(process.pid) {
             Ok(()) => seen.push(process),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 unseen.push((process, error));
