@@ -26,7 +26,7 @@ use crate::record::{Cell, Record};
 
 pub use metric::{
     CAPACITY, DISPLACED, METRICS, Metric, P50, P99, PER_CPU, SEND_THROUGHPUT, THROUGHPUT, TURNS,
-    WALKS, rate, words,
+    WALKS, WALKS_P99, rate, words,
 };
 
 pub use measured::{CEILING, IDLE, Measured};

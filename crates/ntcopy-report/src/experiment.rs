@@ -1,7 +1,9 @@
 //! What each experiment has to show, a row for each experiment.
 
 use ntcopy_record::lists::unique;
-use ntcopy_record::stats::{self, CAPACITY, METRICS, P50, P99, PER_CPU, THROUGHPUT, WALKS};
+use ntcopy_record::stats::{
+    self, CAPACITY, METRICS, P50, P99, PER_CPU, THROUGHPUT, WALKS, WALKS_P99,
+};
 use ntcopy_record::{Cell, ExperimentKind, Record, number, word};
 use serde_json::Value;
 
@@ -162,6 +164,7 @@ fn hot_set_columns() -> Vec<Column> {
         column("slow-down", "slow_down", What::SlowDown),
         column("speed ratio", "", What::Ratio(WALKS)),
         column("verdict", "", What::Verdict(WALKS)),
+        column("p99 ratio", "", What::Ratio(WALKS_P99)),
         rate(),
         column("whole", "", What::Short(THROUGHPUT)),
     ]
@@ -171,13 +174,17 @@ const HOT_SET: &str = "ns per line; slow-down relative to idle, speed and the wh
                        and walks relative to the baseline";
 
 fn hot_sets(_: &Record) -> Vec<View> {
-    let curve = Curve::Along {
-        title: "Time of a line of the hot set",
+    let curve = |title, part| Curve::Along {
+        title,
         unit: "ns per line",
-        what: What::LineNs(0.5),
+        what: What::LineNs(part),
         how: "Lower is better.",
     };
-    vec![View { is_of: every, note: HOT_SET, columns: hot_set_columns(), curves: vec![curve] }]
+    let curves = vec![
+        curve("Time of a line of the hot set", 0.5),
+        curve("Time of a line of the hot set, 99th percentile", 0.99),
+    ];
+    vec![View { is_of: every, note: HOT_SET, columns: hot_set_columns(), curves }]
 }
 
 fn http(_: &Record) -> Vec<View> {

@@ -84,11 +84,13 @@ impl Hot {
         let mode = if self.line(wanted).is_some() { wanted } else { "nt" };
         let hinted = self.line(mode)?;
         let (hinted_tail, plain_tail) = (self.tail(mode)?, self.tail(COPY)?);
+        let idle_tail = self.tail(IDLE)?;
         let (what, hint) =
             if self.is_of_sends { ("sends", "hinted") } else { ("copies", "non-temporal") };
         Some(format!(
             "A line of a hot set of {} takes {hinted:.1} ns (p99 {hinted_tail:.1}) alongside {hint} \
-             {what}, {plain:.1} ns (p99 {plain_tail:.1}) alongside plain ones, and {idle:.1} ns alone.",
+             {what}, {plain:.1} ns (p99 {plain_tail:.1}) alongside plain ones, and {idle:.1} ns (p99 \
+             {idle_tail:.1}) alone.",
             self.size()
         ))
     }

@@ -17,9 +17,10 @@ use crate::view::{self, with_results};
 /// `unavailable`, and one that failed with `error` and `wrong_byte`, instead of figures.
 ///
 /// `median` is bytes per second; of metric `walks` it is another program's walks per second, of
-/// `bytes_per_cpu_s` bytes per CPU second of proxy and backend, of client and server, or of a
-/// program that was measured as it is, and of
-/// `p50_rate` and `p99_rate` one by that latency in seconds, `multigets_per_s_within_p99` that.
+/// `walks_p99` one by the seconds that 99 in 100 of them did not exceed, of `bytes_per_cpu_s` bytes
+/// per CPU second of proxy and backend, of client and server, or of a program that was measured as
+/// it is, and of `p50_rate` and `p99_rate` one by that latency in seconds, `multigets_per_s_within_p99`
+/// that.
 ///
 /// `figures` has what the tables show beside that: an entry for each mode in each cell.
 ///

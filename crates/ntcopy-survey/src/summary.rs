@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use ntcopy_record::compare::identity;
-use ntcopy_record::stats::{self, P99, PER_CPU, THROUGHPUT, WALKS, versus};
+use ntcopy_record::stats::{self, P50, P99, PER_CPU, THROUGHPUT, WALKS, WALKS_P99, versus};
 use ntcopy_record::{Cell, ExperimentKind, Machine, Params, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What findings are by; the same as `ntcopy report --against` goes by.
-const METRICS: [&str; 4] = [THROUGHPUT, WALKS, PER_CPU, P99];
+const METRICS: [&str; 6] = [THROUGHPUT, WALKS, WALKS_P99, PER_CPU, P50, P99];
 
 /// The parameters that are a cell's size, the one that its experiment is about first.
 const SIZES: [&str; 5] =
@@ -157,7 +157,7 @@ fn questions(record: &Record) -> Vec<(&Cell, Question)> {
     };
     let experiment = format!("{booted}{}", record.header.experiment);
     // There the traffic is offered at a fixed rate, and tells nothing.
-    let metrics: &[&str] = if has_idle_baseline { &[WALKS] } else { &METRICS };
+    let metrics: &[&str] = if has_idle_baseline { &[WALKS, WALKS_P99] } else { &METRICS };
     let mut questions = Vec::new();
     for cell in &record.cells {
         for &mode in modes.iter().filter(|mode| **mode != baseline && **mode != "idle") {

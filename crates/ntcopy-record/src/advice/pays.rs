@@ -2,7 +2,7 @@
 
 use super::points::{Gain, Point, cells, figure, ids, losses, tally, wins_from};
 use super::{Advice, Decision, Topic, WinsFrom};
-use crate::stats::{THROUGHPUT, Verdict, Versus, versus};
+use crate::stats::{THROUGHPUT, Verdict, Versus, WALKS_P99, versus};
 use crate::units::Bytes;
 
 /// The question, and how the answer is worded.
@@ -113,14 +113,15 @@ pub fn say_together(
     (mode, other): (&str, &str),
     traffic: &str,
 ) {
-    let whole: Vec<Versus> = used
-        .iter()
-        .filter_map(|point| versus(point.record, point.cell.cell, mode, other, THROUGHPUT))
-        .collect();
-    if let Some(whole) = Gain::over(&whole) {
+    let by = |metric| {
+        let of = |point: &&Point<'_>| versus(point.record, point.cell.cell, mode, other, metric);
+        Gain::over(&used.iter().filter_map(of).collect::<Vec<Versus>>())
+    };
+    if let (Some(whole), Some(tail)) = (by(THROUGHPUT), by(WALKS_P99)) {
         advice.why.push_str(&format!(
-            " The figure is the other program's speed; {traffic} and that program together come to \
-             {}.",
+            " The figure is the other program's speed, at its 99th percentile {}; {traffic} and that \
+             program together come to {}.",
+            figure(tail.ratio, tail.ci),
             figure(whole.ratio, whole.ci)
         ));
     }

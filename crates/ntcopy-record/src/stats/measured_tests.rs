@@ -111,11 +111,14 @@ fn a_slow_down_is_a_walk_by_one_that_was_left_alone() {
     let mut walked = record.clone();
     for sample in &mut walked.samples {
         let ns = sample.series["pass_ns"][0];
-        sample.series = [("walk_ns".to_owned(), vec![ns, ns, 9 * ns])].into();
+        let longest = if sample.mode == "nt" { 18 * ns } else { 9 * ns };
+        sample.series = [("walk_ns".to_owned(), vec![ns, ns, longest])].into();
     }
     let all = Measured::all(&walked, &walked.cells[0]);
     assert_eq!((all[1].line_ns(0.5), all[1].line_ns(0.99)), (Some(15.0), Some(135.0)));
     assert_eq!(ratio(all[1].slow_down()), 1.5);
+    // At the median and at the 99th percentile a mode may do unlike.
+    assert_eq!([WALKS, WALKS_P99].map(|metric| ratio(all[2].versus(metric))), [1.25, 0.625]);
 }
 
 #[test]

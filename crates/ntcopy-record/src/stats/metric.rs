@@ -9,6 +9,8 @@ pub const THROUGHPUT: &str = "throughput";
 pub const SEND_THROUGHPUT: &str = "send_throughput";
 /// The median of another program's walks: walks per second.
 pub const WALKS: &str = "walks";
+/// One divided by the time that 99 in 100 of its walks did not exceed.
+pub const WALKS_P99: &str = "walks_p99";
 /// Payload bytes by the CPU time of proxy and backend, of client and server where there are only
 /// these, or of a program that was measured as it is.
 pub const PER_CPU: &str = "bytes_per_cpu_s";
@@ -34,7 +36,7 @@ pub struct Metric {
 }
 
 /// In the order in which results come.
-pub const METRICS: [Metric; 9] = [
+pub const METRICS: [Metric; 10] = [
     Metric { name: THROUGHPUT, words: "throughput", figure: throughput, is_whole: true },
     Metric {
         name: SEND_THROUGHPUT,
@@ -46,6 +48,12 @@ pub const METRICS: [Metric; 9] = [
         name: WALKS,
         words: "other programs' speed",
         figure: |_, sample| Some(1e9 / walk_ns(sample)?),
+        is_whole: true,
+    },
+    Metric {
+        name: WALKS_P99,
+        words: "other programs' speed at the 99th percentile",
+        figure: |_, sample| Some(1e9 / sample::quantile_ns(&sample::walks(sample)?, 0.99)?),
         is_whole: true,
     },
     Metric {

@@ -1,6 +1,6 @@
 //! Makes a panel of a picture from a record and what the index says of a chart.
 
-use ntcopy_record::stats::{PER_CPU, THROUGHPUT, WALKS, mode_median, versus};
+use ntcopy_record::stats::{Measured, PER_CPU, THROUGHPUT, WALKS, mode_median, versus};
 use ntcopy_record::{Cell, Record, number, word};
 
 use super::index::{self, ChartSpec};
@@ -124,13 +124,15 @@ fn legend(svg: &mut Svg, lines: &[Line], top: f64) -> f64 {
 /// A group a cell, a bar a mode: nanoseconds that a victim takes for a line of its hot set.
 fn bars(record: &Record, spec: &ChartSpec, cells: &[&Cell]) -> Option<Panel> {
     let group = |cell: &&Cell| {
+        let all = Measured::all(record, cell);
         let lines = number(&cell.params, "pass_bytes")
             .or_else(|| number(&cell.params, "hot_set_bytes"))
             .map_or(1, |bytes| bytes / LINE_BYTES) as f64;
         let bar = |(index, (mode, name)): (usize, &(String, String))| {
             let value = 1e9 / mode_median(record, cell.cell, mode, WALKS)? / lines;
             let slot = (mode != "idle").then(|| slot(mode, index));
-            Some(Bar { name: name.clone(), slot, value, p99: None })
+            let p99 = all.iter().find(|one| one.mode == mode).and_then(|one| one.line_ns(0.99));
+            Some(Bar { name: name.clone(), slot, value, p99 })
         };
         Bars { name: place(cell), bars: spec.lines.iter().enumerate().filter_map(bar).collect() }
     };

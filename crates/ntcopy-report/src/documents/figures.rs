@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ntcopy_record::stats::{
-    Measured, THROUGHPUT, Tally, Versus, WALKS, geomean, median, mode_median, versus,
+    Measured, THROUGHPUT, Tally, Versus, WALKS, WALKS_P99, geomean, median, mode_median, versus,
 };
 use ntcopy_record::{Cell, Record};
 
@@ -112,10 +112,12 @@ fn of_one(record: &Record, figure: &Figure, cell: &Cell) -> Result<String, Error
                 format!("p50 {p50:.1} to {hinted_p50:.1} ns, p99 {p99:.1} to {hinted_p99:.1}")
             })
         }
-        "ns" => mine.line_ns(0.5).map(|ns| format!("{ns:.1}")),
+        "ns" => tails(mine).map(|(p50, p99)| format!("{p50:.1} (p99 {p99:.1})")),
         "ratio" => versus(record, cell.cell, &figure.mode, &figure.by, &figure.metric)
             .map(|versus| with_interval(&versus, "x")),
-        "victim" => mine.versus(WALKS).map(|versus| with_interval(&versus, "x")),
+        "victim" => mine.versus(WALKS).zip(mine.versus(WALKS_P99)).map(|(p50, p99)| {
+            format!("{} at p50, {} at p99", with_interval(&p50, "x"), with_interval(&p99, "x"))
+        }),
         "whole" => mine.versus(THROUGHPUT).map(|versus| with_interval(&versus, "x")),
         other => return Err(wrong(format!("nothing is called is = \"{other}\""))),
     };

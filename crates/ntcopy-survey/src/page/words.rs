@@ -2,7 +2,7 @@
 
 use ntcopy_record::ExperimentKind;
 use ntcopy_record::foreign::visible;
-use ntcopy_record::stats::{P99, PER_CPU, THROUGHPUT, Verdict, WALKS};
+use ntcopy_record::stats::{self, THROUGHPUT, Verdict};
 use ntcopy_report::text;
 use serde_json::Value;
 
@@ -46,10 +46,7 @@ pub fn question(question: &Question) -> String {
     let Question { experiment, mode, baseline, metric, .. } = question;
     let metric = match metric.as_str() {
         THROUGHPUT => "",
-        WALKS => ", other programs' speed",
-        PER_CPU => ", bytes per CPU second",
-        P99 => ", the 99th percentile of latency",
-        other => &format!(", {other}"),
+        other => &format!(", {}", stats::words(other)),
     };
     let about = about(&question.about);
     let about = if about.is_empty() { about } else { format!("; {about}") };
