@@ -29,7 +29,7 @@ pub use metric::{
     WALKS, WALKS_P99, rate, words,
 };
 
-pub use measured::{CEILING, IDLE, Measured};
+pub use measured::{CEILING, HINTED, IDLE, Measured};
 pub use sample::{is_short, quantile_ns};
 
 pub use bootstrap::{

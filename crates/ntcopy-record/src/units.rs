@@ -98,6 +98,12 @@ pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
+/// `87 %`, from a part of 1; no `-0 %`.
+#[must_use]
+pub fn percent(part: f64) -> String {
+    format!("{:.0} %", (part * 100.0).round() + 0.0)
+}
+
 /// Digits behind the point that show on which side of 1 the ends of an interval lie, and their
 /// difference: two, or three where two would show an end as 1 that is not, or little of it.
 #[must_use]
@@ -145,6 +151,11 @@ mod tests {
             assert_eq!(error, SizeError::Ambiguous(text.to_owned(), "1MiB".to_owned()));
         }
         assert!("4kB".parse::<Bytes>().unwrap_err().to_string().contains("4KiB"));
+    }
+
+    #[test]
+    fn a_part_is_percent_and_a_small_loss_is_none() {
+        assert_eq!([0.874, -0.003, -0.41].map(percent), ["87 %", "0 %", "-41 %"]);
     }
 
     #[test]

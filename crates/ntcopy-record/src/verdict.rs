@@ -3,18 +3,16 @@
 mod unresolved;
 mod wins;
 
-use crate::lists::unique;
+use crate::lists::{grouped, unique};
 use crate::params::cell_words;
 use crate::record::{Cell, ExperimentKind, Record};
 use crate::stats::footprint::LevelFigures;
 use crate::stats::peers::{AgainstBest, against_best};
-use crate::stats::{self, IDLE, METRICS, Versus, geomean, is_short, versus};
-use crate::units::{count, digits};
+use crate::stats::{self, HINTED, IDLE, METRICS, Measured, Versus, geomean, is_short, versus};
+use crate::units::{count, digits, percent};
 
 /// Plain sends of a kernel with the patches, where those of one without them are the baseline.
 const PATCHED: &str = "patched";
-/// The modes whose sends are hinted.
-const HINTED: [&str; 2] = ["nt", "adaptive"];
 
 /// What the record says, in a few sentences: one for each metric of each mode that was compared or
 /// should have been, and one for what went wrong.
@@ -32,6 +30,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
         ExperimentKind::Footprint => footprint_sentences(record),
         _ => comparison(record),
     };
+    sentences.extend(parts_of_ceiling(record));
     sentences.extend(unanswered(record));
     sentences.extend(behind(record));
     sentences.extend(pacing_sentence(record));
@@ -136,6 +135,25 @@ fn against_peers(record: &Record) -> Option<String> {
         worst.peer,
         record.cell(worst.cell).map_or_else(String::new, |cell| cell_words(&cell.params)),
     ))
+}
+
+/// For each hinted mode, what part it has of the gain of sends that copy nothing.
+fn parts_of_ceiling(record: &Record) -> Vec<String> {
+    let mut parts: Vec<(&str, f64)> = Vec::new();
+    for cell in &record.cells {
+        let all = Measured::all(record, cell);
+        parts.extend(all.iter().filter_map(|one| Some((one.mode, one.part_of_ceiling()?))));
+    }
+    let of_mode = |(mode, parts): (&str, Vec<f64>)| {
+        let bound = |of: fn(f64, f64) -> f64| parts.iter().copied().reduce(of).map(percent);
+        let (least, most) = (bound(f64::min)?, bound(f64::max)?);
+        let span = if parts.len() == 1 { least } else { format!("{least} to {most}") };
+        Some(format!(
+            "{mode} has {span} of the gain of sends that copy nothing, where that is above 3 %: in {}.",
+            count(parts.len(), "cell")
+        ))
+    };
+    grouped(parts).into_iter().filter_map(of_mode).collect()
 }
 
 /// Whether requests were left without an answer: then the rate was too much for a mode.

@@ -187,12 +187,19 @@ fn hot_sets(_: &Record) -> Vec<View> {
     vec![View { is_of: every, note: HOT_SET, columns: hot_set_columns(), curves }]
 }
 
-fn http(_: &Record) -> Vec<View> {
+fn http(record: &Record) -> Vec<View> {
     let cpu = |head: &str, process: &'static [&'static str]| {
         column(head, &format!("{head}_cpu_s_per_gb"), What::CpuPerGb(process))
     };
     let mut columns = vec![rate()];
     columns.extend(compared(THROUGHPUT));
+    let copies_nothing = |mode: &str| mode.ends_with("sendfile") || mode.ends_with("vmsplice");
+    let mut note = "CPU seconds per GB of proxy, backend, client";
+    if stats::modes(record).into_iter().any(copies_nothing) {
+        columns.push(column("of ceiling", "part_of_ceiling", What::OfCeiling));
+        note = "of ceiling: part of the gain of a backend that copies nothing, above 3 %; CPU \
+                seconds per GB of proxy, backend, client";
+    }
     columns.extend([
         nontemporal(),
         cpu("proxy", &["proxy_cpu"]),
@@ -207,7 +214,6 @@ fn http(_: &Record) -> Vec<View> {
         how: "Lower is better.",
     };
     let curves = vec![rate_curve("Throughput"), cost];
-    let note = "CPU seconds per GB of proxy, backend, client";
     vec![
         View { is_of: is_closed, note, columns, curves },
         View {

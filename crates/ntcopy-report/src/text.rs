@@ -2,7 +2,7 @@
 
 use ntcopy_record::foreign;
 use ntcopy_record::units::{Bytes, digits};
-pub use ntcopy_record::units::{about_size, with_interval};
+pub use ntcopy_record::units::{about_size, percent, with_interval};
 use time::OffsetDateTime;
 
 /// Columns before the words of a line.
@@ -57,12 +57,6 @@ pub(crate) fn figure(value: f64) -> String {
         size if size >= 0.1 || size == 0.0 => format!("{value:.3}"),
         _ => format!("{value:.2e}"),
     }
-}
-
-/// `87 %`, from a part of 1.
-#[must_use]
-pub fn percent(part: f64) -> String {
-    format!("{:.0} %", part * 100.0)
 }
 
 /// `1.31x`.

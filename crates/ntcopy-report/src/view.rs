@@ -70,6 +70,8 @@ pub(crate) enum What {
     Searches,
     /// Microseconds of a buffer of the cell's size.
     ForkUs,
+    /// What part it has of the gain of sends that copy nothing.
+    OfCeiling,
     /// A hardware event for so many bytes.
     Event(String, f64),
 }
@@ -120,6 +122,7 @@ impl What {
                 let us = one.bytes_per_s().zip(size).map(|(rate, size)| size as f64 / rate * 1e6);
                 number(us, |us| format!("{us:.1}"))
             }
+            What::OfCeiling => number(one.part_of_ceiling(), text::percent),
             What::Event(name, per_bytes) => {
                 let event = one.event(name, *per_bytes);
                 let mark = if event.is_some_and(|(_, is_scaled)| is_scaled) { "~" } else { "" };

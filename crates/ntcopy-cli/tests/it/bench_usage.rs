@@ -31,7 +31,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         ("http --pairs 4", "at least 5 pairs"),
         ("http --stack apache", "haproxy+nginx"),
         ("http --against unpatched", "--kernel um"),
-        ("http --against unpatched --modes sendfile", "copy, nt, adaptive"),
+        ("http --against unpatched --modes auto", "copy, nt, adaptive, and sendfile"),
         ("http --against module --rate 200", "--rate"),
         ("http --against unpached --kernel um", "neither unpatched, module nor"),
         ("http --against unpatched --stack nginx+nginx,haproxy+nginx", "one stack"),

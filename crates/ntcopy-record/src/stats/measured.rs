@@ -5,13 +5,17 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
 use super::sample::{self, capacity_per_s, is_search, pooled, quantile_ns};
-use super::{THROUGHPUT, Versus, WALKS, median, mode_median, modes, versus};
+use super::{EQUAL, THROUGHPUT, Versus, WALKS, median, mode_median, modes, versus};
 use crate::record::{Cell, Record, Sample, number};
 
 /// The mode without traffic. Nobody can choose it: it is what the others have above them.
 pub const IDLE: &str = "idle";
 /// What is said of [`IDLE`] in the place of a verdict.
 pub const CEILING: &str = "ceiling";
+/// Plain sends, those that are hinted, and ways by which nothing is copied.
+const PLAIN: &str = "copy";
+pub const HINTED: [&str; 2] = ["nt", "adaptive"];
+const COPYING_NOTHING: [&str; 2] = ["sendfile", "vmsplice"];
 /// A quantile is given when at least this many answers took longer.
 const LEAST_BEYOND: f64 = 3.0;
 /// Bytes of a line, the unit of a walk.
@@ -180,6 +184,27 @@ impl<'a> Measured<'a> {
         let (ratio, ci) = (1.0 / speed.ratio, (1.0 / high, 1.0 / low));
         let ratios = speed.ratios.iter().map(|ratio| 1.0 / ratio).collect();
         Some(Versus { ratio, ci, ratios, ..speed })
+    }
+
+    /// What part it has of the gain of what copies nothing in its cell, and in its stack of servers,
+    /// relative to plain sends; none where that may be within what counts as equal.
+    #[must_use]
+    pub fn part_of_ceiling(&self) -> Option<f64> {
+        let (stack, mode) = self.mode.rsplit_once(':').unwrap_or(("", self.mode));
+        let named = |mode: &str| match stack {
+            "" => mode.to_owned(),
+            stack => format!("{stack}:{mode}"),
+        };
+        // Of two kernels the baseline is the one without the patches.
+        let has_plain = modes(self.record).contains(&named(PLAIN).as_str());
+        let plain = if has_plain { named(PLAIN) } else { self.record.header.baseline.clone() };
+        let gain = |mode: &str| versus(self.record, self.cell.cell, mode, &plain, THROUGHPUT);
+        let ceilings = COPYING_NOTHING.iter().filter_map(|mode| gain(&named(mode)));
+        let ceiling = ceilings.max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
+        if !HINTED.contains(&mode) || ceiling.ci.0 <= *EQUAL.end() {
+            return None;
+        }
+        Some((gain(self.mode)?.ratio - 1.0) / (ceiling.ratio - 1.0))
     }
 
     /// How many searches found a rate that keeps to the limit, and how many there were.

@@ -215,6 +215,28 @@ fn stacks_are_compared_with_the_first_and_with_themselves() {
 }
 
 #[test]
+fn a_hint_has_a_part_of_what_copying_nothing_gains() {
+    let mut record = http::sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
+    let hinted = record.samples.iter().filter(|sample| sample.mode == "adaptive");
+    let faster = |sample: &Sample, factor: f64| Sample {
+        mode: "sendfile".to_owned(),
+        elapsed_ns: (sample.elapsed_ns as f64 / factor) as u64,
+        ..sample.clone()
+    };
+    let nothing_copied: Vec<Sample> = hinted.map(|sample| faster(sample, 1.2)).collect();
+    record.samples.extend(nothing_copied);
+    let words = "adaptive has 50 % of the gain of sends that copy nothing, where that is above 3 %: in \
+                 1 cell.";
+    let said = sentences(&record);
+    assert!(said.iter().any(|sentence| sentence == words), "{said:#?}");
+    // Where it gains nothing there is no part of it.
+    for sample in record.samples.iter_mut().filter(|sample| sample.mode == "sendfile") {
+        sample.elapsed_ns *= 2;
+    }
+    assert!(!sentences(&record).join(" ").contains("of the gain"));
+}
+
+#[test]
 fn requests_that_were_given_up_are_told() {
     let mut record = http::sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
     record.samples.last_mut().unwrap().series.insert("unanswered".into(), vec![3]);

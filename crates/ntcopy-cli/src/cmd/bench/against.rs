@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use ntcopy_bench::experiment::Mode;
 use ntcopy_bench::guest::against::{self, Against, AgainstError};
 use ntcopy_bench::guest::{GuestError, Request};
 use ntcopy_kernel::Kind;
@@ -88,7 +87,7 @@ impl KernelPair<'_> {
 
     /// Whether the question is one.
     pub fn check(&self) -> anyhow::Result<()> {
-        let known = [Mode::Copy, Mode::Nt, Mode::Adaptive].map(Mode::as_str);
+        let known = ["copy", "nt", "adaptive", "sendfile"];
         let pairs = self.pairs();
         let unknown = self.asked.iter().find(|mode| !known.contains(&mode.as_str()));
         let why = match self.against {
@@ -97,7 +96,8 @@ impl KernelPair<'_> {
             }
             Against::Unpatched if unknown.is_some() => {
                 let mode = unknown.map(String::as_str).unwrap_or_default();
-                format!("--modes {mode}: --against unpatched is for {}", known.join(", "))
+                let takes = "copy, nt, adaptive, and sendfile of http";
+                format!("--modes {mode}: --against unpatched is for {takes}")
             }
             _ if self.common.place.kernel == "host" => {
                 "--against boots two kernels: say --kernel um".to_owned()

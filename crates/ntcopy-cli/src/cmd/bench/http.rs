@@ -14,6 +14,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   ntcopy bench http --kernel um                   storaged and proxyd, in the kernel with the flag
   ntcopy bench http --kernel um --against unpatched --sndbuf 4MiB     relative to a stock kernel
+  ntcopy bench http --kernel um --against unpatched --modes nt,adaptive,sendfile   and the ceiling
   ntcopy bench http --quick                       on this kernel, in a minute
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes copy
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes sendfile --baseline sendfile
