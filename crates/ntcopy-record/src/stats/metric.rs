@@ -25,69 +25,40 @@ pub const TURNS: &str = "turns";
 /// Bytes that a call moves for a byte of the cache that it displaces. Not of single samples.
 pub const DISPLACED: &str = "displaced";
 
+/// A figure of an experiment's sample.
+type Of = fn(&ExperimentKind, &Sample) -> Option<f64>;
+
 /// A metric's row.
 pub struct Metric {
     pub name: &'static str,
     pub words: &'static str,
     /// A sample's figure; none where it has none.
-    figure: fn(&ExperimentKind, &Sample) -> Option<f64>,
+    figure: Of,
     /// Whether it is judged: the part of a whole is no result of its own.
     pub is_whole: bool,
 }
 
 /// In the order in which results come.
 pub const METRICS: [Metric; 10] = [
-    Metric { name: THROUGHPUT, words: "throughput", figure: throughput, is_whole: true },
-    Metric {
-        name: SEND_THROUGHPUT,
-        words: "throughput of the sends",
-        figure: |_, sample| bytes_by(sample, *sample.phases_ns.get("send")?),
-        is_whole: false,
-    },
-    Metric {
-        name: WALKS,
-        words: "other programs' speed",
-        figure: |_, sample| Some(1e9 / walk_ns(sample)?),
-        is_whole: true,
-    },
-    Metric {
-        name: WALKS_P99,
-        words: "other programs' speed at the 99th percentile",
-        figure: |_, sample| Some(1e9 / sample::quantile_ns(&sample::walks(sample)?, 0.99)?),
-        is_whole: true,
-    },
-    Metric {
-        name: PER_CPU,
-        words: "bytes per CPU second",
-        figure: |experiment, sample| bytes_by(sample, servers_cpu_ns(experiment, sample)?),
-        is_whole: true,
-    },
-    Metric {
-        name: P50,
-        words: "the median of latency",
-        figure: |_, sample| Some(1e9 / latency_ns(sample, 0.5)?),
-        is_whole: true,
-    },
-    Metric {
-        name: P99,
-        words: "the 99th percentile of latency",
-        figure: |_, sample| Some(1e9 / latency_ns(sample, 0.99)?),
-        is_whole: true,
-    },
-    Metric {
-        name: CAPACITY,
-        words: "multigets per second at p99 within the limit",
-        figure: |_, sample| sample::capacity_per_s(sample),
-        is_whole: true,
-    },
-    Metric { name: TURNS, words: "the program's own figure", figure: |_, _| None, is_whole: true },
-    Metric {
-        name: DISPLACED,
-        words: "bytes moved for a byte of the cache displaced",
-        figure: |_, _| None,
-        is_whole: true,
-    },
+    whole(THROUGHPUT, "throughput", throughput),
+    Metric { is_whole: false, ..whole(SEND_THROUGHPUT, "throughput of the sends", of_sends) },
+    whole(WALKS, "other programs' speed", |_, sample| Some(1e9 / walk_ns(sample)?)),
+    whole(WALKS_P99, "other programs' speed at the 99th percentile", |_, sample| {
+        Some(1e9 / sample::quantile_ns(&sample::walks(sample)?, 0.99)?)
+    }),
+    whole(PER_CPU, "bytes per CPU second", per_cpu),
+    whole(P50, "the median of latency", |_, sample| Some(1e9 / latency_ns(sample, 0.5)?)),
+    whole(P99, "the 99th percentile of latency", |_, s| Some(1e9 / latency_ns(s, 0.99)?)),
+    whole(CAPACITY, "multigets per second at p99 within the limit", |_, sample| {
+        sample::capacity_per_s(sample)
+    }),
+    whole(TURNS, "the program's own figure", |_, _| None),
+    whole(DISPLACED, "bytes moved for a byte of the cache displaced", |_, _| None),
 ];
+
+const fn whole(name: &'static str, words: &'static str, figure: Of) -> Metric {
+    Metric { name, words, figure, is_whole: true }
+}
 
 /// A metric in words, by its name.
 #[must_use]
@@ -119,6 +90,14 @@ fn is_offered(experiment: &ExperimentKind, sample: &Sample) -> bool {
 
 fn throughput(experiment: &ExperimentKind, sample: &Sample) -> Option<f64> {
     bytes_by(sample, sample.elapsed_ns).filter(|_| !is_offered(experiment, sample))
+}
+
+fn of_sends(_: &ExperimentKind, sample: &Sample) -> Option<f64> {
+    bytes_by(sample, *sample.phases_ns.get("send")?)
+}
+
+fn per_cpu(experiment: &ExperimentKind, sample: &Sample) -> Option<f64> {
+    bytes_by(sample, servers_cpu_ns(experiment, sample)?)
 }
 
 /// CPU time of whoever serves, nanoseconds; none if it was not taken.
