@@ -118,8 +118,16 @@ fn rate() -> Column {
     column("GB/s", "gb_per_s", What::Rate)
 }
 
-fn rate_curve(title: &'static str) -> Curve {
-    Curve::Along { title, unit: "GB/s", what: What::Rate, how: "Higher is better." }
+fn higher(title: &'static str, unit: &'static str, what: What) -> Curve {
+    Curve::Along { title, unit, what, how: "Higher is better." }
+}
+
+fn lower(title: &'static str, unit: &'static str, what: What) -> Curve {
+    Curve::Along { title, unit, what, how: "Lower is better." }
+}
+
+fn rate_curve() -> Curve {
+    higher("Throughput", "GB/s", What::Rate)
 }
 
 const RATIOS: Curve = Curve::Along {
@@ -153,7 +161,7 @@ fn sends(_: &Record) -> Vec<View> {
     let mut columns =
         vec![rate(), column("in sends", "send_share", What::SendShare), nontemporal()];
     columns.extend(compared(THROUGHPUT));
-    vec![View { is_of: every, note: "", columns, curves: vec![rate_curve("Throughput"), RATIOS] }]
+    vec![View { is_of: every, note: "", columns, curves: vec![rate_curve(), RATIOS] }]
 }
 
 /// What a line of a hot set takes beside each mode, and what becomes of the traffic.
@@ -174,12 +182,7 @@ const HOT_SET: &str = "ns per line; slow-down relative to idle, speed and the wh
                        and walks relative to the baseline";
 
 fn hot_sets(_: &Record) -> Vec<View> {
-    let curve = |title, part| Curve::Along {
-        title,
-        unit: "ns per line",
-        what: What::LineNs(part),
-        how: "Lower is better.",
-    };
+    let curve = |title, part| lower(title, "ns per line", What::LineNs(part));
     let curves = vec![
         curve("Time of a line of the hot set", 0.5),
         curve("Time of a line of the hot set, 99th percentile", 0.99),
@@ -207,13 +210,9 @@ fn http(record: &Record) -> Vec<View> {
         cpu("client", &["client_cpu"]),
         column("less CPU", "", What::Short(PER_CPU)),
     ]);
-    let cost = Curve::Along {
-        title: "CPU time of proxy and backend for 10^9 bytes",
-        unit: "CPU s/GB",
-        what: What::CpuPerGb(&["proxy_cpu", "backend_cpu"]),
-        how: "Lower is better.",
-    };
-    let curves = vec![rate_curve("Throughput"), cost];
+    let both = What::CpuPerGb(&["proxy_cpu", "backend_cpu"]);
+    let cost = lower("CPU time of proxy and backend for 10^9 bytes", "CPU s/GB", both);
+    let curves = vec![rate_curve(), cost];
     vec![
         View { is_of: is_closed, note, columns, curves },
         View {
@@ -235,19 +234,10 @@ fn net(_: &Record) -> Vec<View> {
         cpu("server us", "server_cpu_us", &["server_cpu"]),
         column("less CPU", "", What::Short(PER_CPU)),
     ]);
+    let both = What::CpuPerAnswer(&["client_cpu", "server_cpu"]);
     let curves = vec![
-        Curve::Along {
-            title: "Transactions per second",
-            unit: "per second",
-            what: What::AnsweredPerS,
-            how: "Higher is better.",
-        },
-        Curve::Along {
-            title: "CPU time of client and server for a transaction",
-            unit: "CPU us",
-            what: What::CpuPerAnswer(&["client_cpu", "server_cpu"]),
-            how: "Lower is better.",
-        },
+        higher("Transactions per second", "per second", What::AnsweredPerS),
+        lower("CPU time of client and server for a transaction", "CPU us", both),
     ];
     let parts = [TAIL[0], TAIL[1], (0.95, "p95"), TAIL[2], TAIL[3]];
     let note = "without a pause; CPU time for a transaction";
@@ -308,14 +298,9 @@ fn ways(_: &Record) -> Vec<View> {
         columns.extend(compared(THROUGHPUT));
         View { is_of, note: "", columns, curves: vec![curve, RATIOS] }
     };
-    let forks = Curve::Along {
-        title: "Time of a fork",
-        unit: "us per fork",
-        what: What::ForkUs,
-        how: "Lower is better.",
-    };
+    let forks = lower("Time of a fork", "us per fork", What::ForkUs);
     vec![
-        view(|cell| !is_fork(cell), rate(), rate_curve("Throughput")),
+        view(|cell| !is_fork(cell), rate(), rate_curve()),
         view(is_fork, column("us per fork", "fork_us", What::ForkUs), forks),
     ]
 }
