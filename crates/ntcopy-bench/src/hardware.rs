@@ -22,7 +22,7 @@ use ntcopy_record::HardwareCounter;
 use self::catalogue::Catalogue;
 use self::open::Opened;
 use self::resctrl::Reading;
-use self::scale::Sum;
+pub(crate) use self::scale::{Counted, Sum};
 
 /// Environment: `off` leaves every hardware counter alone.
 pub const VARIABLE: &str = "NTCOPY_HARDWARE_COUNTERS";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ntcopy_record::stats::{MIN_PAIRS, median};
 use ntcopy_record::units::Bytes;
 
-use crate::experiment::bulk::{Heat, Task, Way};
+use crate::experiment::bulk::{Heat, Pages, Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan, Resources};
 use crate::plan::group_order;
 use crate::run::Failure;
@@ -32,20 +32,13 @@ impl<'a> Meter<'a> {
         setup: &Setup,
         progress: &'a mut Progress,
     ) -> Result<Meter<'a>, Failure> {
-        let plan = BulkPlan {
-            experiment: "calibrate".into(),
-            cells: Vec::new(),
-            ways: vec![Way::Libc],
-            pairs: ROUNDS,
-            sample: Duration::from_millis(8),
-            warm_up: Duration::from_millis(3),
-            cold_warm_up_bytes: COLD_WARM_UP_BYTES.min(region_bytes),
-            source_bytes: region_bytes,
-            destination_bytes: region_bytes,
-            huge_pages: true,
-            cpus: resources.cpus.iter().copied().take(1).collect(),
-            tuned_threshold_bytes: None,
-        };
+        let (ways, extent) = (vec![Way::Libc], (ROUNDS, 8));
+        let plan = BulkPlan::new("calibrate".into(), ways, extent, Pages::Huge, resources);
+        let mut plan = plan.map_err(|error| Failure::Limit(error.to_string()))?;
+        plan.warm_up = Duration::from_millis(3);
+        plan.cold_warm_up_bytes = COLD_WARM_UP_BYTES.min(region_bytes);
+        (plan.source_bytes, plan.destination_bytes) = (region_bytes, region_bytes);
+        plan.cpus.truncate(1);
         progress.at("filling the memory");
         let worker = Worker::start(setup, &plan)?;
         Ok(Meter { worker, plan, progress, measured: BTreeMap::new() })

@@ -10,7 +10,7 @@ mod lines;
 mod measure;
 mod trigger;
 
-pub use self::call::{Call, TABLE, UnknownCall};
+pub use self::call::{Call, TABLE};
 pub use ntcopy_record::stats::footprint::NOTHING;
 
 const LINE_BYTES: usize = 64;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::experiment::bulk::{Heat, Pages, Task};
 use crate::experiment::{LINE_BYTES, size};
-use crate::plan::bulk::{BulkPlan, Resources, check_sizes, check_threads, ways};
+use crate::plan::bulk::{BulkPlan, Resources, check_sizes, threads, ways};
 use crate::plan::{PlanError, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memcpy.toml");
@@ -71,9 +71,8 @@ pub fn plan(
 ) -> Result<BulkPlan, PlanError> {
     let defaults = defaults(settings.quick);
     let sizes = or(&settings.size_bytes, &defaults.size_bytes);
-    let mut threads = or(&settings.threads, &defaults.threads);
     check_sizes(&sizes)?;
-    check_threads(&mut threads, !settings.threads.is_empty(), resources)?;
+    let threads = threads(&settings.threads, &defaults.threads, resources)?;
     let any = Task::Copy { source: Heat::Cold, destination: Heat::Cold };
     let ways = ways(&defaults.baseline, &or(&settings.modes, &defaults.peers), any)?;
     let region = settings.region_bytes.unwrap_or_else(|| {

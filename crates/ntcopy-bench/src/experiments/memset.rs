@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::experiment::bulk::{Heat, Pages, Task, Way};
 use crate::experiment::{LINE_BYTES, size};
-use crate::plan::bulk::{BulkPlan, Resources, check_sizes, check_threads, ways};
+use crate::plan::bulk::{BulkPlan, Resources, check_sizes, threads, ways};
 use crate::plan::{PlanError, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memset.toml");
@@ -66,8 +66,7 @@ pub fn plan(
     let defaults = defaults(settings.quick);
     let sizes = or(&settings.size_bytes, &defaults.size_bytes);
     check_sizes(&sizes)?;
-    let mut threads = or(&settings.threads, &defaults.threads);
-    check_threads(&mut threads, !settings.threads.is_empty(), resources)?;
+    let threads = threads(&settings.threads, &defaults.threads, resources)?;
     let task =
         Task::Fill { value: settings.value.unwrap_or(defaults.value), destination: Heat::Hot };
     let mut ways = ways(&defaults.baseline, &or(&settings.modes, &defaults.peers), task)?;

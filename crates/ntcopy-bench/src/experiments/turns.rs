@@ -10,7 +10,7 @@ pub(super) mod program;
 
 use std::ffi::OsString;
 
-pub use self::printed::{Expression, NotAnExpression};
+pub use self::printed::Expression;
 pub use ntcopy_record::stats::turns::{HINTED, PLAIN};
 
 #[derive(Debug, Clone, PartialEq, Eq)]

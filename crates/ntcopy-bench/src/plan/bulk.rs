@@ -5,8 +5,8 @@ use std::time::Duration;
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Params};
 
-use super::PlanError;
 use super::error::check_pairs;
+use super::{PlanError, or};
 use crate::experiment::bulk::{ELEMENT_BYTES, Heat, PAGE_BYTES, PIECE_BYTES, Pages, Task, Way};
 use crate::experiment::with_baseline;
 
@@ -209,21 +209,22 @@ pub(crate) fn ways(baseline: &str, names: &[String], task: Task) -> Result<Vec<W
 
 /// Numbers of threads for which there are CPUs: of others, those that were not asked for give way,
 /// and those that were are refused.
-pub(crate) fn check_threads(
-    threads: &mut Vec<u32>,
-    named: bool,
+pub(crate) fn threads(
+    asked: &[u32],
+    defaults: &[u32],
     resources: &Resources,
-) -> Result<(), PlanError> {
+) -> Result<Vec<u32>, PlanError> {
+    let mut threads = or(asked, defaults);
     if threads.contains(&0) {
         return Err(PlanError::zero("threads"));
     }
     let too_many = |threads: &u32| *threads as usize > resources.cpus.len();
-    if let Some(threads) = threads.iter().copied().find(|threads| named && too_many(threads)) {
+    if let Some(threads) = asked.iter().find(|threads| too_many(threads)) {
         let cpus = resources.cpus.len();
         return Err(format!("--threads {threads}: this process may run on {cpus} CPUs").into());
     }
     threads.retain(|threads| !too_many(threads));
-    Ok(())
+    Ok(threads)
 }
 
 /// A machine with this number of CPUs and this memory.

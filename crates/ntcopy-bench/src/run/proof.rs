@@ -45,6 +45,13 @@ impl Proof {
         Ok(Proof { before: read(apart)?, apart })
     }
 
+    /// Reads them again, and gives those that rose, and by how much.
+    pub fn rose(&self) -> Result<BTreeMap<String, u64>, Failure> {
+        let mut added = rose(&self.before, &read(self.apart)?)?;
+        added.retain(|_, count| *count > 0);
+        Ok(added)
+    }
+
     /// Reads them again, when all has come, and checks what was added. `what` says what was sent.
     /// Gives the counters that rose.
     pub fn check(

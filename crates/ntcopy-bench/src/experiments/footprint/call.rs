@@ -14,16 +14,6 @@ pub struct Call {
 const DEFAULT_BYTES: u64 = 128 << 10;
 const MOST_BYTES: u64 = 16 << 20;
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UnknownCall {
-    #[error("`{0}` is no call: one of {1}")]
-    Name(String, String),
-    #[error(transparent)]
-    Size(#[from] SizeError),
-    #[error("a call has 1 byte to {most}, not {0}", most = Bytes(MOST_BYTES))]
-    Range(Bytes),
-}
-
 macro_rules! kinds {
     ($($kind:ident = $word:literal, $what:literal;)+) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,9 +88,9 @@ impl fmt::Display for Call {
 }
 
 impl FromStr for Call {
-    type Err = UnknownCall;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, UnknownCall> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let (name, size) = match text.split_once(':') {
             Some((name, size)) => (name, Some(size)),
             None => (text, None),
@@ -108,15 +98,15 @@ impl FromStr for Call {
         let kind =
             Kind::ALL.iter().copied().find(|kind| kind.as_str() == name).ok_or_else(|| {
                 let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
-                UnknownCall::Name(name.to_owned(), known.join(", "))
+                format!("`{name}` is no call: one of {}", known.join(", "))
             })?;
         let Some(size) = size.filter(|_| kind != Kind::Getpid) else {
             return Ok(kind.by_default());
         };
-        let bytes: Bytes = size.parse()?;
+        let bytes: Bytes = size.parse().map_err(|error: SizeError| error.to_string())?;
         match bytes.0 {
             1..=MOST_BYTES => Ok(Call { kind, bytes: bytes.0 }),
-            _ => Err(UnknownCall::Range(bytes)),
+            _ => Err(format!("a call has 1 byte to {}, not {bytes}", Bytes(MOST_BYTES))),
         }
     }
 }

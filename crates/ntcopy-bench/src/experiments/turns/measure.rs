@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use ntcopy::socket::{self, Counters};
 use ntcopy_record::stats::turns::{self, BETTER, LOAD, METRIC, PRINTED, PROGRAM};
 use ntcopy_record::{ExperimentKind, Params, Sample};
 use serde_json::json;
@@ -12,6 +11,7 @@ use serde_json::json;
 use super::printed::requests_a_second;
 use super::program::{Ended, Output, Program, adopt_orphans};
 use super::{HINTED, Metric, PLAIN, Plan};
+use crate::run::proof::Proof;
 use crate::run::{Failure, Stop, ns};
 use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording};
 use crate::sample::{MeasureError, Outcome};
@@ -95,17 +95,14 @@ impl Lanes for Turns<'_> {
 impl Turns<'_> {
     fn turn(&self, mode: &str) -> Result<Turn, Failure> {
         let Turns { plan, patience, stop, .. } = *self;
-        let before = counters()?;
+        let proof = Proof::begin(None)?;
         let environment = if mode == HINTED { &plan.hinting[..] } else { &[] };
         let keeps = if plan.metric == Metric::Time { Output::Dropped } else { Output::Kept };
         let ended = match &plan.load {
             None => Program::start(&plan.program, environment, keeps)?.finish(patience, stop)?,
             Some(load) => self.under_load(load, environment, keeps)?,
         };
-        let counted = match (before, counters()?) {
-            (Some(before), Some(after)) => risen(&before, &after)?,
-            _ => BTreeMap::new(),
-        };
+        let counted = proof.rose()?;
         let number = match &plan.metric {
             Metric::Time => None,
             Metric::Printed { expression, .. } => {
@@ -143,18 +140,6 @@ fn requests(output: &[u8]) -> Result<f64, String> {
             last.into_iter().rev().collect::<Vec<_>>().join(" / ")
         ))
     })
-}
-
-/// None where the kernel counts nothing.
-fn counters() -> Result<Option<Counters>, Failure> {
-    socket::counters().map_err(|error| Failure::Counters(error.to_string()))
-}
-
-/// The counters that rose, and by how much.
-fn risen(before: &Counters, after: &Counters) -> Result<BTreeMap<String, u64>, Failure> {
-    let added = after.since(before).map_err(|error| Failure::Counters(error.to_string()))?;
-    let all = added.as_map().iter().map(|(name, bytes)| (name.clone(), *bytes));
-    Ok(all.filter(|(_, bytes)| *bytes > 0).collect())
 }
 
 fn params(plan: &Plan) -> Params {

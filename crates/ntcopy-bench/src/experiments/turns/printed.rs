@@ -9,15 +9,6 @@ use std::process::{Command, Stdio};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expression(String);
 
-/// Why a substitution cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotAnExpression {
-    #[error("`{0}` is no substitution: write s/PATTERN/\\1/ with the number in brackets")]
-    Form(String),
-    #[error("sed does not take `{0}`: {1}")]
-    Refused(String, String),
-}
-
 /// What precedes the requests per second in the output of known loads, in lower case: wrk and hey,
 /// then ab, then oha.
 const BEFORE: [&str; 2] = ["requests/sec:", "requests per second:"];
@@ -25,21 +16,20 @@ const BEFORE: [&str; 2] = ["requests/sec:", "requests per second:"];
 const AFTER: &str = "requests per second";
 
 impl std::str::FromStr for Expression {
-    type Err = NotAnExpression;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, NotAnExpression> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let delimiter = text.strip_prefix('s').and_then(|rest| rest.chars().next());
         let fits = delimiter.is_some_and(|delimiter| {
             !delimiter.is_alphanumeric() && !delimiter.is_whitespace() && delimiter != '\\'
         });
         if !fits {
-            return Err(NotAnExpression::Form(text.to_owned()));
+            let what = "write s/PATTERN/\\1/ with the number in brackets";
+            return Err(format!("`{text}` is no substitution: {what}"));
         }
         let expression = Expression(text.to_owned());
-        match expression.apply(b"") {
-            Ok(_) => Ok(expression),
-            Err(why) => Err(NotAnExpression::Refused(text.to_owned(), why)),
-        }
+        let refused = |why| format!("sed does not take `{text}`: {why}");
+        expression.apply(b"").map_err(refused).map(|_| expression)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ntcopy_record::{COUNTED_PERMILLE, is_counting_mark};
 
-use crate::hardware::Hardware;
+use crate::hardware::{Counted, Hardware, Sum};
 
 /// Counts, by name, with their marks.
 pub type Counts = BTreeMap<String, u64>;
@@ -46,25 +46,16 @@ impl<'a> Counting<'a> {
 /// The threads' counts together: those that each of them has. A mark is as bad as the worst.
 pub fn total(threads: &[&Counts]) -> Counts {
     let mut total = Counts::new();
-    let Some(first) = threads.first() else { return total };
-    for name in first.keys().filter(|name| !is_counting_mark(name)) {
-        let counts: Vec<u64> =
-            threads.iter().filter_map(|counts| counts.get(name).copied()).collect();
-        if counts.len() == threads.len() {
-            total.insert(name.clone(), counts.iter().sum());
-        }
-    }
-    for (name, permille) in threads.iter().flat_map(|counts| counts.iter()) {
-        if is_counting_mark(name) && total.keys().any(|of| is_mark_of(name, of)) {
-            let worst = total.get(name).map_or(*permille, |other| *other.min(permille));
-            total.insert(name.clone(), worst);
-        }
+    let names = threads.first().into_iter().flat_map(|first| first.keys());
+    for name in names.filter(|name| !is_counting_mark(name)) {
+        let mark = format!("{name}{COUNTED_PERMILLE}");
+        let of = |counts: &&Counts| {
+            let permille = counts.get(&mark).map_or(1000, |permille| *permille as u32);
+            Some(Counted { count: *counts.get(name)?, permille })
+        };
+        threads.iter().map(of).collect::<Sum>().put(name, &mut total);
     }
     total
-}
-
-fn is_mark_of(mark: &str, name: &str) -> bool {
-    mark.strip_prefix(name).is_some_and(|rest| rest == COUNTED_PERMILLE)
 }
 
 #[cfg(test)]
