@@ -101,7 +101,7 @@ pub fn count(number: usize, what: &str) -> String {
 /// `87 %`, from a part of 1; no `-0 %`.
 #[must_use]
 pub fn percent(part: f64) -> String {
-    format!("{:.0} %", (part * 100.0).round() + 0.0)
+    format!("{:.0} %", part * 100.0).replace("-0 %", "0 %")
 }
 
 /// Digits behind the point that show on which side of 1 the ends of an interval lie, and their
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_part_is_percent_and_a_small_loss_is_none() {
-        assert_eq!([0.874, -0.003, -0.41].map(percent), ["87 %", "0 %", "-41 %"]);
+        assert_eq!([0.625, -0.003, -0.4].map(percent), ["62 %", "0 %", "-40 %"]);
     }
 
     #[test]
