@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The caches of the host's CPU, of which UML has no cacheinfo. */
 
+#include <linux/bits.h>
 #include <linux/nontemporal.h>
 #include <linux/sizes.h>
 
@@ -10,15 +11,29 @@ static void cpuid_leaf(u32 leaf, u32 index, u32 reg[4])
 			     : "a" (leaf), "c" (index));
 }
 
+/* X86_FEATURE_ZEN4, which neither UML nor each stock kernel has: family 0x19 with AVX-512. */
+static bool is_zen4(void)
+{
+	u32 reg[4];
+
+	cpuid_leaf(1, 0, reg);
+	if ((reg[0] >> 8 & 0xf) + (reg[0] >> 20 & 0xff) != 0x19)
+		return false;
+	cpuid_leaf(7, 0, reg);
+	return reg[1] & BIT(16);
+}
+
 unsigned long nontemporal_private_bytes(int cpu)
 {
 	u32 reg[4], leaf, index;
+	bool amd;
 
 	cpuid_leaf(0, 0, reg);
-	leaf = reg[1] == 0x68747541 /* "Auth" */ ? 0x8000001d : 4;
+	amd = reg[1] == 0x68747541;	/* "Auth" */
+	leaf = amd ? 0x8000001d : 4;
 	for (index = 0; index < 8; index++) {
 		cpuid_leaf(leaf, index, reg);
-		if ((reg[0] >> 5 & 7) == 2)
+		if ((reg[0] >> 5 & 7) == (amd && is_zen4() ? 3 : 2))
 			return (unsigned long)((reg[1] >> 22) + 1) *
 			       ((reg[1] >> 12 & 0x3ff) + 1) * ((reg[1] & 0xfff) + 1) *
 			       (reg[2] + 1) / ((reg[0] >> 14 & 0xfff) + 1);

@@ -13,6 +13,7 @@
 #include <linux/nontemporal.h>
 #include <linux/percpu.h>
 #include <linux/sizes.h>
+#include <asm/nontemporal.h>
 
 #define PROBES		8
 #define SCORE		12	/* hits less misses that change a sender's copies */
@@ -95,7 +96,7 @@ unsigned long __weak nontemporal_private_bytes(int cpu)
 	/* get_cpu_cacheinfo_level() wants a lock that may sleep; x86 keeps the list. */
 	unsigned int left = leaf ? caches->num_leaves : 0;
 
-	for (; left && leaf->level != 2; left--)
+	for (; left && leaf->level != NONTEMPORAL_LEVEL; left--)
 		leaf++;
 	return left ? leaf->size / max(cpumask_weight(&leaf->shared_cpu_map), 1) : SZ_1M;
 }

@@ -9,4 +9,8 @@
 static const struct cpu_cacheinfo no_caches;
 #define get_cpu_cacheinfo(cpu)	(&no_caches)
 
+/* Nor do older kernels know a Zen 4, or other CPUs the loops. */
+#define _ASM_X86_NONTEMPORAL_H
+#define NONTEMPORAL_LEVEL	2
+
 #include "nontemporal.c"

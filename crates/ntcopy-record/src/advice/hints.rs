@@ -1,12 +1,11 @@
 //! Hints on sends: one choice for a machine, which every piece of advice about sends follows.
 
 use super::check::Check;
-use super::copies::l2_bytes;
 use super::pays::{Pays, say_together};
 use super::points::{Gain, Point, Question, cells, figure, points, tally, word};
 use super::{Advice, Decision, Target, Topic, Value};
 use crate::lists::unique;
-use crate::record::{Cell, ExperimentKind, Record};
+use crate::record::{Cache, Cell, ExperimentKind, Machine, Record};
 use crate::stats::{EQUAL, THROUGHPUT, Verdict, WALKS, versus};
 use crate::units::Bytes;
 
@@ -294,7 +293,8 @@ pub fn cache_bytes_by(record: &Record) -> Option<CacheBytes> {
 pub(super) fn cache_bytes(records: &[&Record], choice: Choice, target: &Target) -> Advice {
     let mut advice = match best_number(records) {
         Some((number, cells_of)) => {
-            let now = target.sysctls[1].unwrap_or(l2_bytes(target) / 3);
+            let set = target.sysctls[1].filter(|bytes| *bytes > 0);
+            let now = set.unwrap_or_else(|| own_number(&target.machine));
             let mut together = beside_hot_set(records, NT, THROUGHPUT);
             together.retain(|point| (now..number.bytes).contains(&point.size_bytes));
             judge_number(&number, (&cells_of, &together), choice)
@@ -306,6 +306,19 @@ pub(super) fn cache_bytes(records: &[&Record], choice: Choice, target: &Target) 
     };
     advice.current = current(CACHE_BYTES, target.sysctls[1]);
     advice
+}
+
+/// The rule's number where none is set: a third of the CPU's part of level 2, on a Zen 4 of level 3.
+fn own_number(machine: &Machine) -> u64 {
+    let mut signature = machine.cpu_signature.rsplit('-').skip(1).map(str::parse::<u32>);
+    let (model, family) = (signature.next(), signature.next());
+    let is_zen4 = machine.cpu_signature.starts_with("AuthenticAMD")
+        && matches!((family, model), (Some(Ok(0x19)), Some(Ok(0x10..=0x1f | 0x60..=0xaf))));
+    let level = if is_zen4 { 3 } else { 2 };
+    let cache = machine.caches.iter().find(|cache| cache.level == level);
+    let part =
+        |cache: &Cache| cache.size_bytes / u64::from(cache.shared_by_cpus.unwrap_or(1).max(1));
+    cache.map_or(0, part) / 3
 }
 
 /// Whether the best number is worth to be set: where hints gain at all, and, where the rule was

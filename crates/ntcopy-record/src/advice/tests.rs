@@ -333,10 +333,24 @@ fn the_rules_number_is_not_raised_where_sends_and_walks_together_gain_below_it()
     }
     // As much as that is copied normally already.
     let mut here = target();
+    let beside = beside(&[(4, 120, 100)]);
+    let decided = |here: &Target| {
+        let all = advise(&[&sends, &beside], here);
+        let number = all.into_iter().find(|one| one.topic == Topic::CacheBytesSysctl).unwrap();
+        number.decision
+    };
     here.sysctls[1] = Some(8 * MIB);
-    let all = advise(&[&sends, &beside(&[(4, 120, 100)])], &here);
-    let number = all.iter().find(|one| one.topic == Topic::CacheBytesSysctl).unwrap();
-    assert_eq!(number.decision, Decision::Set, "{}", number.why);
+    assert_eq!(decided(&here), Decision::Set);
+    here.sysctls[1] = Some(0);
+    assert_eq!(decided(&here), Decision::AsItIs, "a third of level 2");
+    here.machine.cpu_signature = "AuthenticAMD-25-17-1".into();
+    here.machine.caches.push(Cache {
+        level: 3,
+        kind: "unified".into(),
+        size_bytes: 32 * MIB,
+        shared_by_cpus: Some(2),
+    });
+    assert_eq!(decided(&here), Decision::Set, "a third of the part of level 3");
 }
 
 #[test]
