@@ -25,15 +25,16 @@ static bool is_zen4(void)
 
 unsigned long nontemporal_private_bytes(int cpu)
 {
-	u32 reg[4], leaf, index;
-	bool amd;
+	u32 reg[4], leaf = 4, level = 2, index;
 
 	cpuid_leaf(0, 0, reg);
-	amd = reg[1] == 0x68747541;	/* "Auth" */
-	leaf = amd ? 0x8000001d : 4;
+	if (reg[1] == 0x68747541 /* "Auth" */) {
+		leaf = 0x8000001d;
+		level = is_zen4() ? 3 : 2;
+	}
 	for (index = 0; index < 8; index++) {
 		cpuid_leaf(leaf, index, reg);
-		if ((reg[0] >> 5 & 7) == (amd && is_zen4() ? 3 : 2))
+		if ((reg[0] >> 5 & 7) == level)
 			return (unsigned long)((reg[1] >> 22) + 1) *
 			       ((reg[1] >> 12 & 0x3ff) + 1) * ((reg[1] & 0xfff) + 1) *
 			       (reg[2] + 1) / ((reg[0] >> 14 & 0xfff) + 1);
