@@ -17,13 +17,6 @@ pub enum Address {
     Unix(PathBuf),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no address ({why}): expected tcp:HOST:PORT or unix:PATH")]
-pub struct BadAddress {
-    text: String,
-    why: String,
-}
-
 impl Address {
     /// A socket of its kind, which does not block.
     pub fn socket(&self) -> Result<OwnedFd, Errno> {
@@ -38,10 +31,10 @@ impl Address {
 }
 
 impl FromStr for Address {
-    type Err = BadAddress;
+    type Err = String;
 
     /// The first address that a host's name has counts.
-    fn from_str(text: &str) -> Result<Address, BadAddress> {
+    fn from_str(text: &str) -> Result<Address, String> {
         Place::from_str(text).map(|mut place| place.0.swap_remove(0))
     }
 }
@@ -52,10 +45,11 @@ impl FromStr for Address {
 pub struct Place(pub Vec<Address>);
 
 impl FromStr for Place {
-    type Err = BadAddress;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Place, BadAddress> {
-        let bad = |why: &str| BadAddress { text: text.to_owned(), why: why.to_owned() };
+    fn from_str(text: &str) -> Result<Place, String> {
+        let expected = "expected tcp:HOST:PORT or unix:PATH";
+        let bad = |why: &str| format!("{text:?} is no address ({why}): {expected}");
         let path = text.strip_prefix("unix:").or(text.starts_with('/').then_some(text));
         if let Some(path) = path {
             // sun_path has 108 bytes, the last of them a NUL.
@@ -115,7 +109,7 @@ mod tests {
     fn what_is_no_address_is_named() {
         let long = format!("unix:{}", "a".repeat(108));
         for text in ["", "unix:", "127.0.0.1", "127.0.0.1:99999", "tcp:127.0.0.1", &long] {
-            let error = text.parse::<Address>().unwrap_err().to_string();
+            let error = text.parse::<Address>().unwrap_err();
             assert!(error.starts_with(&format!("{text:?} is no address")), "{error}");
         }
     }

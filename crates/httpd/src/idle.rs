@@ -67,20 +67,13 @@ impl Drop for Waiting<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixStream;
-
     use super::*;
-
-    fn pair() -> (Arc<OwnedFd>, UnixStream) {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        ours.set_nonblocking(true).unwrap();
-        (Arc::new(ours.into()), theirs)
-    }
 
     /// A look at each of them for each that is ended would take minutes.
     #[test]
     fn many_can_be_idle() {
-        let (idle, (ours, _theirs)) = (Idle::new(), pair());
+        let (ours, _theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (idle, ours) = (Idle::new(), Arc::new(OwnedFd::from(ours)));
         let waiting: Vec<_> = (0..100_000).map(|at| idle.enter(at, Arc::clone(&ours))).collect();
         for at in 0..100_000 {
             assert!(idle.oldest().is_some() && idle.end_oldest(Duration::ZERO), "{at}");

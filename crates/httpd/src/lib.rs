@@ -21,7 +21,6 @@
 
 pub mod address;
 mod body;
-mod chunk;
 mod conn;
 pub mod head;
 mod headers;
@@ -41,19 +40,18 @@ mod stream;
 mod target;
 mod ticket;
 
-pub use address::{Address, BadAddress, Place};
-pub use body::Body;
-pub use chunk::{ChunkError, Chunks, Event};
+pub use address::{Address, Place};
+pub use body::{Body, Chunks, Event};
 pub use conn::{Conn, Ended};
-pub use head::{Input, Limits, Scanner};
+pub use head::{Input, LIMITS, Limits, Scanner};
 pub use headers::{Framing, Headers};
-pub use listen::{Door, ListenError};
+pub use listen::Door;
 pub use options::Options;
 pub use pace::{Pace, TimedOut, unacknowledged};
 pub use refusal::Refusal;
 pub use reply::{Reply, date, http_date, reason};
 pub use request::{Request, keeps, parse_request};
-pub use server::{Server, Service, StartError};
+pub use server::{Server, Service};
 pub use signals::{Signals, raise_file_limit};
 pub use stream::{Stream, is_silent};
 pub use target::{Target, parse_authority, parse_target};

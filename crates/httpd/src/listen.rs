@@ -2,12 +2,14 @@
 //! one socket that the workers share.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::{Context as _, bail};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -24,16 +26,6 @@ pub struct Door {
     pub address: Address,
     /// Of a unix socket; without it, what the umask leaves.
     pub mode: Option<u32>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ListenError {
-    #[error("{0} is in use: a process listens there; stop it, or choose another path")]
-    InUse(Address),
-    #[error("{0}: the path is there and is no socket: choose another")]
-    NotASocket(Address),
-    #[error("cannot {doing} {address}: {cause}")]
-    System { address: Address, doing: &'static str, cause: Errno },
 }
 
 #[derive(Debug)]
@@ -72,94 +64,74 @@ pub(crate) fn listen(
     address: &Address,
     workers: usize,
     mode: Option<u32>,
-) -> Result<Listening, ListenError> {
-    match address {
-        Address::Unix(path) => {
-            let (socket, file) = bind_unix(path, mode)?;
-            let socket = Arc::new(socket);
-            let sockets = vec![socket; workers];
-            Ok(Listening { address: address.clone(), sockets, file: Some(file) })
-        }
-        Address::Tcp(at) => {
-            let (found, sockets) = bind_tcp(*at, workers)?;
-            Ok(Listening { address: Address::Tcp(found), sockets, file: None })
-        }
-    }
-}
-
-fn refused(address: &Address, doing: &'static str) -> impl FnOnce(Errno) -> ListenError {
-    let address = address.clone();
-    move |cause| ListenError::System { address, doing, cause }
+) -> anyhow::Result<Listening> {
+    let listening = match address {
+        Address::Unix(path) => bind_unix(address, path, workers, mode),
+        Address::Tcp(at) => bind_tcp(*at, workers),
+    };
+    listening.with_context(|| format!("cannot listen on {address}"))
 }
 
 /// A socket with that name, which it may share with others of this user.
-fn bound(at: SocketAddr, shares: bool) -> Result<OwnedFd, ListenError> {
-    let address = Address::Tcp(at);
-    let socket = address.socket().map_err(refused(&address, "open a socket for"))?;
-    set_socket_reuseaddr(&socket, true)
-        .and_then(|()| set_socket_reuseport(&socket, shares))
-        .map_err(refused(&address, "set up a socket for"))?;
-    rustix::net::bind(&socket, &at).map_err(refused(&address, "listen on"))?;
+fn bound(at: SocketAddr, shares: bool) -> Result<OwnedFd, Errno> {
+    let socket = Address::Tcp(at).socket()?;
+    set_socket_reuseaddr(&socket, true)?;
+    set_socket_reuseport(&socket, shares)?;
+    rustix::net::bind(&socket, &at)?;
     Ok(socket)
 }
 
 /// All with one port, even if any was asked for.
-fn bind_tcp(
-    asked: SocketAddr,
-    workers: usize,
-) -> Result<(SocketAddr, Vec<Arc<OwnedFd>>), ListenError> {
+fn bind_tcp(asked: SocketAddr, workers: usize) -> anyhow::Result<Listening> {
     // `SO_REUSEPORT` would let a second daemon of the same user take half of the connections
     // without a word. A socket without it can't be bound where another one listens.
     bound(asked, false)?;
     let (mut found, mut sockets) = (asked, Vec::new());
     for _ in 0..workers {
-        let address = Address::Tcp(found);
         let socket = bound(found, true)?;
-        rustix::net::listen(&socket, BACKLOG).map_err(refused(&address, "listen on"))?;
-        found = rustix::net::getsockname(&socket)
-            .and_then(SocketAddr::try_from)
-            .map_err(refused(&address, "ask for the port of"))?;
+        rustix::net::listen(&socket, BACKLOG)?;
+        found = rustix::net::getsockname(&socket)?.try_into()?;
         sockets.push(Arc::new(socket));
     }
-    Ok((found, sockets))
+    Ok(Listening { address: Address::Tcp(found), sockets, file: None })
 }
 
 /// A stale socket, which does not answer, is replaced.
-fn bind_unix(path: &Path, mode: Option<u32>) -> Result<(OwnedFd, SocketFile), ListenError> {
-    let address = Address::Unix(path.to_owned());
-    remove_stale(path, &address)?;
-    let socket = address.socket().map_err(refused(&address, "open a socket for"))?;
-    let name = SocketAddrUnix::new(path).map_err(refused(&address, "listen on"))?;
-    rustix::net::bind(&socket, &name).map_err(refused(&address, "listen on"))?;
+fn bind_unix(
+    address: &Address,
+    path: &Path,
+    workers: usize,
+    mode: Option<u32>,
+) -> anyhow::Result<Listening> {
+    remove_stale(path)?;
+    let socket = address.socket()?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty())
-        .map_err(refused(&address, "look at the socket of"))?;
+    let file = rustix::fs::open(path, flags, Mode::empty())?;
     let file = SocketFile { path: path.to_owned(), file };
     // Before anybody can connect: that begins with the listening.
     if let Some(bits) = mode {
-        rustix::fs::chmod(path, Mode::from_raw_mode(bits))
-            .map_err(refused(&address, "set the mode of"))?;
+        rustix::fs::chmod(path, Mode::from_raw_mode(bits))?;
     }
-    rustix::net::listen(&socket, BACKLOG).map_err(refused(&address, "listen on"))?;
-    Ok((socket, file))
+    rustix::net::listen(&socket, BACKLOG)?;
+    let shared = Arc::new(socket);
+    let sockets = vec![shared; workers];
+    Ok(Listening { address: address.clone(), sockets, file: Some(file) })
 }
 
-fn remove_stale(path: &Path, address: &Address) -> Result<(), ListenError> {
+fn remove_stale(path: &Path) -> anyhow::Result<()> {
     let Ok(data) = fs::symlink_metadata(path) else { return Ok(()) };
     if !data.file_type().is_socket() {
-        return Err(ListenError::NotASocket(address.clone()));
+        bail!("the path is there and is no socket: choose another");
     }
     match UnixStream::connect(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
             tracing::info!(path = %path.display(), "replacing the socket of a process that died");
-            fs::remove_file(path).map_err(|error| {
-                let cause = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-                refused(address, "remove the stale socket of")(cause)
-            })
+            fs::remove_file(path).context("it can't be removed")
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         // It was accepted, or the queue is full: either way there is a listener.
-        _ => Err(ListenError::InUse(address.clone())),
+        _ => bail!("it is in use: a process listens there; stop it, or choose another path"),
     }
 }
 
@@ -170,7 +142,11 @@ mod tests {
 
     use super::*;
 
-    fn at(path: &Path, mode: Option<u32>) -> Result<Listening, ListenError> {
+    fn refused(path: &Path) -> String {
+        format!("{:#}", at(path, None).unwrap_err())
+    }
+
+    fn at(path: &Path, mode: Option<u32>) -> anyhow::Result<Listening> {
         listen(&Address::Unix(path.to_owned()), 2, mode)
     }
 
@@ -181,11 +157,11 @@ mod tests {
         drop(UnixListener::bind(&path).unwrap());
         let listening = at(&path, None).unwrap();
         assert_eq!(listening.sockets.len(), 2);
-        assert!(matches!(at(&path, None), Err(ListenError::InUse(_))));
+        assert!(refused(&path).contains("a process listens there"));
         drop(listening);
         assert!(!path.exists());
         fs::write(&path, "kept").unwrap();
-        assert!(matches!(at(&path, None), Err(ListenError::NotASocket(_))));
+        assert!(refused(&path).contains("is no socket"));
         assert_eq!(fs::read(&path).unwrap(), b"kept");
     }
 
@@ -244,9 +220,7 @@ mod tests {
         assert_eq!(listening.sockets.len(), 3);
         let Address::Tcp(found) = listening.address else { panic!() };
         assert_ne!(found.port(), 0);
-        let again = listen(&listening.address, 1, None);
-        let Err(ListenError::System { cause: Errno::ADDRINUSE, .. }) = again else {
-            panic!("another daemon gets a share");
-        };
+        let again = listen(&listening.address, 1, None).expect_err("another daemon gets a share");
+        assert_eq!(again.downcast_ref(), Some(&Errno::ADDRINUSE));
     }
 }

@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use tokio::runtime::{Builder, LocalOptions};
 
 use crate::address::Address;
 use crate::conn::Conn;
-use crate::listen::{Door, ListenError, SocketFile, listen};
+use crate::listen::{Door, SocketFile, listen};
 use crate::metrics::Text;
 use crate::options::Options;
 use crate::ticket::{Core, Stop};
@@ -43,27 +44,16 @@ pub trait Service: Send + Sync + 'static {
 
     /// Adds what it counts of its own.
     fn report(&self, text: &mut Text);
-
-    /// Called before accepting pauses for want of descriptors: some that are kept for speed may be
-    /// given up.
-    fn no_descriptor(&self) {}
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-    #[error("cannot {doing}: {cause}")]
-    System { doing: &'static str, cause: io::Error },
 }
 
 /// A running server. Dropped, it stops at once.
 pub struct Server {
     core: Arc<Core>,
-    addresses: Vec<Address>,
-    metrics: Option<Address>,
+    /// Where it listens, in the order of its doors, with the ports that were found.
+    pub addresses: Vec<Address>,
+    pub metrics_address: Option<Address>,
     files: Mutex<Vec<SocketFile>>,
-    threads: Vec<JoinHandle<()>>,
+    pub(crate) threads: Vec<JoinHandle<()>>,
 }
 
 impl Server {
@@ -71,7 +61,7 @@ impl Server {
         service: Arc<S>,
         doors: &[Door],
         options: Options,
-    ) -> Result<Server, StartError> {
+    ) -> anyhow::Result<Server> {
         let reporter = Arc::clone(&service);
         let report = Box::new(move |text: &mut Text| reporter.report(text));
         let core = Arc::new(Core::new(options, S::NAME, report));
@@ -90,10 +80,10 @@ impl Server {
             addresses.push(listening.address);
             files.extend(listening.file);
         }
-        let metrics = addresses.get(doors.len()).cloned();
+        let metrics_address = addresses.get(doors.len()).cloned();
         addresses.truncate(doors.len());
         let (files, threads) = (Mutex::new(files), Vec::new());
-        let mut server = Server { core, addresses, metrics, files, threads };
+        let mut server = Server { core, addresses, metrics_address, files, threads };
         server.start_workers(&service, listeners)?;
         Ok(server)
     }
@@ -102,8 +92,7 @@ impl Server {
         &mut self,
         service: &Arc<S>,
         listeners: Vec<Vec<Listener>>,
-    ) -> Result<(), StartError> {
-        let failed = |doing| move |cause| StartError::System { doing, cause };
+    ) -> anyhow::Result<()> {
         let (started, starts) = channel();
         let workers = listeners.len();
         for (index, listeners) in listeners.into_iter().enumerate() {
@@ -112,26 +101,17 @@ impl Server {
             let thread = std::thread::Builder::new()
                 .name(format!("worker-{index}"))
                 .spawn(move || run(&core, index, &service, listeners, &started))
-                .map_err(failed("start a worker's thread"))?;
+                .context("cannot start a worker's thread")?;
             self.threads.push(thread);
         }
         for result in starts.iter().take(workers) {
-            result.map_err(failed("set up a worker"))?;
+            result.context("cannot set up a worker")?;
         }
         Ok(())
     }
 
     pub fn metrics(&self) -> String {
         self.core.metrics()
-    }
-
-    /// Where it listens, in the order of its doors, with the ports that were found.
-    pub fn addresses(&self) -> &[Address] {
-        &self.addresses
-    }
-
-    pub fn metrics_address(&self) -> Option<&Address> {
-        self.metrics.as_ref()
     }
 
     pub fn stop(&self, stop: Stop) {
@@ -144,10 +124,6 @@ impl Server {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-    }
-
-    pub(crate) fn take_threads(&mut self) -> Vec<JoinHandle<()>> {
-        std::mem::take(&mut self.threads)
     }
 }
 
@@ -220,12 +196,10 @@ async fn until_stopped(core: &Core, index: usize, accepting: Vec<tokio::task::Jo
 }
 
 async fn age(core: Arc<Core>, index: usize) {
-    let idle = &core.workers[index].idle;
+    let (idle, patience) = (&core.workers[index].idle, core.options.idle_timeout);
     loop {
-        let patience = core.options.idle_timeout;
         while idle.end_oldest(patience) {}
-        let left = idle.oldest().map_or(patience, |since| patience.saturating_sub(since.elapsed()));
-        tokio::time::sleep(left.clamp(Duration::from_millis(1), LOOK)).await;
+        tokio::time::sleep(LOOK.min(patience)).await;
     }
 }
 

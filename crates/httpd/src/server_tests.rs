@@ -4,9 +4,10 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use clap::Parser;
+use tokio::io::AsyncWriteExt;
 
 use super::*;
-use crate::head::Limits;
+use crate::head::LIMITS;
 use crate::metrics::Counter;
 use crate::reply::Reply;
 use crate::ticket::Counts;
@@ -24,10 +25,10 @@ impl Service for Echo {
     fn worker(self: &Arc<Self>, _: usize) {}
 
     async fn serve(_: Rc<()>, mut conn: Conn) {
-        while let Ok(head) = conn.head(&Limits::default(), Duration::from_secs(60)).await {
+        while let Ok(head) = conn.head(&LIMITS, Duration::from_secs(60)).await {
             let reply = Reply::new(200, true).end_with(&conn.input.bytes()[..head], false);
             conn.input.consume(head);
-            if conn.stream.send_all(&reply).await.is_err() {
+            if conn.stream.write_all(&reply).await.is_err() {
                 return;
             }
         }
@@ -122,7 +123,7 @@ fn the_longest_idle_of_all_workers_makes_room() {
 #[test]
 fn one_client_has_its_share() {
     let (server, path, _dir) = start(|options| options.per_client = 2);
-    let Address::Tcp(at) = server.addresses()[1] else { panic!() };
+    let Address::Tcp(at) = server.addresses[1] else { panic!() };
     let mut two = [(); 2].map(|()| TcpStream::connect(at).unwrap());
     for client in &mut two {
         client.write_all(GET).unwrap();

@@ -26,7 +26,7 @@ impl Signals {
     /// Until the server has ended: SIGTERM and SIGINT end it, a second one at once; SIGHUP is for
     /// `reload`.
     pub fn obey(mut self, mut server: Server, mut reload: impl FnMut()) -> io::Result<()> {
-        let (threads, waiting) = (server.take_threads(), self.0.handle());
+        let (threads, waiting) = (std::mem::take(&mut server.threads), self.0.handle());
         let waiter = std::thread::Builder::new().name("waiter".to_owned()).spawn(move || {
             for thread in threads {
                 let _ = thread.join();

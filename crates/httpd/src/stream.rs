@@ -78,15 +78,6 @@ impl Stream {
         Poll::Ready(())
     }
 
-    /// Sends all of these bytes.
-    pub async fn send_all(&mut self, mut bytes: &[u8]) -> Result<(), Errno> {
-        while !bytes.is_empty() {
-            let sent = poll_fn(|cx| self.poll_send(cx, &[IoSlice::new(bytes)], false)).await?;
-            bytes = &bytes[sent..];
-        }
-        Ok(())
-    }
-
     /// Says that nothing more will be sent.
     pub fn end_sending(&self) {
         let _ = rustix::net::shutdown(&self.fd, Shutdown::Write);
@@ -168,22 +159,6 @@ impl Stream {
         self.poll_call(cx, |socket| &mut socket.writable, call)
     }
 
-    /// Reads; 0 is the end.
-    pub fn poll_recv(
-        &mut self,
-        cx: &mut Context<'_>,
-        into: &mut [u8],
-    ) -> Poll<Result<usize, Errno>> {
-        let flags = RecvFlags::DONTWAIT;
-        let bytes = ready!(self.poll_in(cx, |fd| rustix::net::recv(fd, &mut *into, flags)))?.0;
-        // Less than there was room for: the socket is empty, and the next byte makes an event.
-        // After a half-close there is none to come, so the end must be read.
-        if bytes < into.len() && !self.half_closed {
-            self.readable = false;
-        }
-        Poll::Ready(Ok(bytes))
-    }
-
     /// Writes. `more` says that others follow at once, so that the kernel waits for them with the
     /// last packet.
     pub fn poll_send(
@@ -214,7 +189,14 @@ impl AsyncRead for Stream {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let bytes = ready!(self.poll_recv(cx, buffer.initialize_unfilled()))?;
+        let into = buffer.initialize_unfilled();
+        let (room, flags) = (into.len(), RecvFlags::DONTWAIT);
+        let (bytes, _) = ready!(self.poll_in(cx, |fd| rustix::net::recv(fd, &mut *into, flags)))?;
+        // Less than there was room for: the socket is empty, and the next byte makes an event.
+        // After a half-close there is none to come, so the end must be read.
+        if bytes < room && !self.half_closed {
+            self.readable = false;
+        }
         buffer.advance(bytes);
         Poll::Ready(Ok(()))
     }

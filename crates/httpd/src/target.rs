@@ -9,10 +9,10 @@ use std::net::Ipv6Addr;
 /// A request's target in its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target<'b> {
-    /// Host and port of an absolute target or of CONNECT's.
+    /// Host and port of an absolute target.
     pub authority: Option<&'b str>,
-    /// Begins with a slash, or is `*` of OPTIONS; `/` where an absolute target has none, and empty
-    /// for CONNECT.
+    /// Begins with a slash, or is `*` of OPTIONS, or all that a CONNECT names; `/` where an absolute
+    /// target has none.
     pub path: &'b str,
     /// With its question mark; empty if there is none.
     pub query: &'b str,
@@ -23,21 +23,11 @@ pub fn parse_target<'b>(method: &str, target: &'b str) -> Result<Target<'b>, &'s
     if !target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
         return Err("a byte that a target can't have");
     }
-    if method == "CONNECT" {
-        let authority = parse_authority(target.as_bytes())?;
-        // Behind the brackets of an IP literal there is no other colon than the port's.
-        let port = authority.rsplit_once(':').map(|(_, port)| port);
-        return match port {
-            Some(port) if !port.is_empty() && !port.ends_with(']') => {
-                Ok(Target { authority: Some(authority), path: "", query: "" })
-            }
-            _ => Err("a target of CONNECT without a port"),
-        };
-    }
     if target == "*" && method == "OPTIONS" {
         return Ok(Target { authority: None, path: "*", query: "" });
     }
-    if target.starts_with('/') {
+    // No server here is a tunnel: who is asked for one refuses it.
+    if target.starts_with('/') || method == "CONNECT" {
         let (path, query) = split_query(target);
         return Ok(Target { authority: None, path, query });
     }

@@ -95,9 +95,8 @@ impl Core {
 
     /// Ends the one of all workers' connections that has been idle longest.
     fn evict(&self) -> bool {
-        let oldest = |worker: &&PerWorker| worker.idle.oldest();
-        let with_idle = self.workers.iter().filter(|worker| worker.idle.oldest().is_some());
-        let Some(worker) = with_idle.min_by_key(oldest) else { return false };
+        let with_idle = self.workers.iter().filter_map(|one| Some((one.idle.oldest()?, one)));
+        let Some((_, worker)) = with_idle.min_by_key(|(since, _)| *since) else { return false };
         let evicted = worker.idle.end_oldest(Duration::ZERO);
         worker.counts.evicted.add(u64::from(evicted));
         evicted

@@ -7,11 +7,11 @@ use std::time::Duration;
 use clap::{ArgGroup, Parser};
 use httpd::options::{seconds, size};
 use httpd::{Options, Place};
+use ntcopy::socket::{Setting, Support, kernel_support};
 use rustls::ServerConfig;
 
-use crate::mode::Mode;
 use crate::paths::prefix;
-use crate::tls::{TlsError, server_config};
+use crate::tls::server_config;
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
@@ -46,9 +46,6 @@ pub struct Config {
     /// How clients are sent to
     #[arg(long, default_value = "adaptive")]
     pub mode: Mode,
-    /// Copies bodies instead of splicing them
-    #[arg(long)]
-    pub no_splice: bool,
     /// Methods that are passed on
     #[arg(long, value_name = "NAME", default_values = METHODS)]
     pub method: Vec<String>,
@@ -76,7 +73,7 @@ pub struct Config {
     /// Between two requests of a connection to the backend
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub backend_idle_timeout: Duration,
-    /// Pipes per worker: beyond, bodies are copied
+    /// Pipes per worker: beyond, bodies are copied; 0: all of them
     #[arg(long, value_name = "N", default_value = "1024")]
     pub pipes: usize,
     /// What a pipe holds
@@ -89,7 +86,7 @@ pub struct Config {
 
 impl Config {
     /// What clients of TLS are offered, from the files that are named; `None` if none are.
-    pub fn offered(&self) -> Result<Option<Arc<ServerConfig>>, TlsError> {
+    pub fn offered(&self) -> anyhow::Result<Option<Arc<ServerConfig>>> {
         let (Some(certificate), Some(key)) = (&self.certificate, &self.key) else {
             return Ok(None);
         };
@@ -100,26 +97,25 @@ impl Config {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
+/// How clients are sent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Mode {
+    /// Plainly.
+    Copy,
+    /// Hinted, and the kernel obeys.
+    Nt,
+    /// Hinted, and the kernel's rule decides.
+    Adaptive,
+}
 
-    use super::*;
-
-    #[test]
-    fn what_belongs_together_is_asked_for() {
-        Config::command().debug_assert();
-        let parse = |words: &str| Config::try_parse_from(words.split(' '));
-        parse("proxyd --backend /b --listen /l").unwrap();
-        parse("proxyd --backend /b --tls-listen /l --certificate c --key k").unwrap();
-        for (words, named) in [
-            ("proxyd --listen /l", "--backend"),
-            ("proxyd --backend /b", "--listen"),
-            ("proxyd --backend /b --listen /l --path pub", "/pub"),
-            ("proxyd --backend /b --tls-listen /l --certificate c", "--key"),
-        ] {
-            let error = parse(words).unwrap_err().to_string();
-            assert!(error.contains(named), "{words}: {error}");
-        }
+impl Mode {
+    /// What a client's socket is set to, if the kernel takes that; the module attaches no TCP.
+    pub fn setting(self) -> Option<Setting> {
+        let setting = match self {
+            Mode::Copy => None,
+            Mode::Nt => Some(Setting::Obey),
+            Mode::Adaptive => Some(Setting::Every),
+        };
+        setting.filter(|_| kernel_support() == Support::Kernel)
     }
 }

@@ -10,6 +10,7 @@ use httpd::splice::{self, Pipe};
 use httpd::{Stream, is_silent};
 use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 
 use crate::ktls;
@@ -105,25 +106,23 @@ impl Conn {
     /// Says that nothing more will be sent, behind everything that was; it waits for a client that
     /// takes something in each `patience`.
     pub async fn finish(&mut self, patience: Duration) {
-        let said = match self {
-            Conn::Plain(_) => true,
+        match self {
+            Conn::Plain(_) => {}
             Conn::Tls(stream) => {
                 let goodbye = tokio::io::AsyncWriteExt::shutdown(stream);
-                return drop(tokio::time::timeout(patience, goodbye).await);
+                return drop(timeout(patience, goodbye).await);
             }
             Conn::Kernel(socket) => {
-                ktls::drained(&*socket, patience).await
-                    && tokio::time::timeout(
-                        patience,
-                        poll_fn(|cx| socket.poll_out(cx, ktls::close)),
-                    )
-                    .await
-                    .is_ok()
+                if !ktls::drained(&*socket, patience).await {
+                    return;
+                }
+                let goodbye = poll_fn(|cx| socket.poll_out(cx, ktls::close));
+                if timeout(patience, goodbye).await.is_err() {
+                    return;
+                }
             }
-        };
-        if said {
-            self.socket().end_sending();
         }
+        self.socket().end_sending();
     }
 
     /// Makes the close that follows a reset: the peer can't take it for a body's proper end.

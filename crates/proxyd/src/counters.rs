@@ -1,5 +1,3 @@
-//! What one worker counts of exchanges.
-
 httpd::counters! {
     /// What one worker counts of exchanges. Each has its own, so that no line is written by two.
     #[repr(align(128))]

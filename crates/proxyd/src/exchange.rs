@@ -8,16 +8,15 @@
 mod outcome;
 
 use std::future::poll_fn;
-use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
-use httpd::{Framing, Input, Pace, Ticket, unacknowledged};
+use httpd::{Framing, Pace, unacknowledged};
 use rustix::io::Errno;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use self::outcome::{CLIENT_GONE, Error, Side};
 use crate::conn::Conn;
-use crate::error::{CLIENT_GONE, Error, Side};
 use crate::flow::{Flow, FlowError, Pump};
 use crate::forward::write_response;
 use crate::request::Method;
@@ -73,12 +72,8 @@ impl Timer {
 
 struct Exchange<'x> {
     worker: &'x Worker,
-    client: &'x mut Conn,
-    /// What came behind the request's head.
-    input: &'x mut Input,
-    ticket: &'x Ticket,
+    client: &'x mut httpd::Conn<Conn>,
     timer: &'x mut Timer,
-    peer: Option<IpAddr>,
     asked: Asked,
     request: Flow,
     response: Flow,
@@ -106,17 +101,14 @@ struct Exchange<'x> {
 /// Passes a request on, and its answer back.
 pub(crate) async fn exchange(
     worker: &Worker,
-    (client, input, ticket): (&mut Conn, &mut Input, &Ticket),
-    (peer, asked): (Option<IpAddr>, Asked),
+    client: &mut httpd::Conn<Conn>,
+    asked: Asked,
     timer: &mut Timer,
 ) -> Next {
     let mut exchange = Exchange {
         worker,
         client,
-        input,
-        ticket,
         timer,
-        peer,
         request: Flow::new(),
         response: Flow::new(),
         pace: Pace::new(worker.shared.config.options.body_timeout),
@@ -163,7 +155,7 @@ impl Exchange<'_> {
 
     async fn connect(&mut self, reuse: bool) -> Result<Upstream, Error> {
         self.reused = false;
-        let client = self.client.socket_mut();
+        let client = self.client.stream.socket_mut();
         // What is needed for a while only, is held for a while only.
         let get = Box::pin(self.worker.upstreams.get(reuse));
         let got = tokio::select! {
@@ -193,7 +185,7 @@ impl Exchange<'_> {
         self.request.release(&mut worker.pipes.borrow_mut());
         self.request = Flow::new();
         self.request.out.push(&self.asked.head);
-        let may_splice = !worker.shared.config.no_splice && !self.client.is_encrypted();
+        let may_splice = worker.shared.config.pipes > 0 && !self.client.stream.is_encrypted();
         let limit = worker.shared.http.body_bytes;
         self.request.start(framing, framing == Framing::Chunked, may_splice, limit);
         (self.reused, self.sent_at, self.broken) = (reused, None, false);
@@ -202,7 +194,7 @@ impl Exchange<'_> {
 
     /// Both directions, as far as they come; pending while an event has to come first.
     fn poll_pass(&mut self, cx: &mut Context<'_>, up: &mut Upstream) -> Poll<Result<Pump, Error>> {
-        if self.client.socket_mut().poll_hung_up(cx).is_ready() {
+        if self.client.stream.socket_mut().poll_hung_up(cx).is_ready() {
             return Poll::Ready(Err(Error::gone()));
         }
         let sending = self.poll_request(cx, &mut up.conn)?;
@@ -225,8 +217,9 @@ impl Exchange<'_> {
         // of the body is still there for another.
         let head_alone = self.reused && self.request.consumed == 0;
         let flushed = if head_alone { self.request.flush(cx, up) } else { Ok(true) };
+        let httpd::Conn { stream, input, .. } = &mut *self.client;
         let sent = match flushed {
-            Ok(_) => self.request.poll_pump(cx, self.client, self.input, up, &mut pipes),
+            Ok(_) => self.request.poll_pump(cx, stream, input, up, &mut pipes),
             Err(error) => Poll::Ready(Err(error)),
         };
         match ready!(sent) {
@@ -265,7 +258,8 @@ impl Exchange<'_> {
         }
         let mut pipes = self.worker.pipes.borrow_mut();
         let Upstream { conn, input, .. } = up;
-        let pump = ready!(self.response.poll_pump(cx, conn, input, self.client, &mut pipes));
+        let pump =
+            ready!(self.response.poll_pump(cx, conn, input, &mut self.client.stream, &mut pipes));
         Poll::Ready(pump.map_err(|error| match error {
             FlowError::Sink => Error::gone(),
             error => Error::new(Side::Backend, 502, error.to_string()),
@@ -283,7 +277,7 @@ impl Exchange<'_> {
             }
             // As long as the client takes no more, no more is taken from the backend.
             if self.passed_interim() {
-                match self.response.flush(cx, self.client) {
+                match self.response.flush(cx, &mut self.client.stream) {
                     Err(_) => return Poll::Ready(Err(Error::gone())),
                     Ok(_) if self.response.out.is_empty() => {}
                     Ok(_) => return Poll::Pending,
@@ -329,7 +323,7 @@ impl Exchange<'_> {
         self.keep_client &= self.request.is_read()
             && !self.broken
             && !self.until_close
-            && !self.ticket.is_draining();
+            && !self.client.ticket.is_draining();
         self.keep_backend = response.keep_alive;
         self.status = Some(response.status);
         let framed = response.framing == Framing::Chunked && minor > 0;
@@ -343,7 +337,7 @@ impl Exchange<'_> {
         self.look_at_progress();
         let deadline = match self.sent_at {
             Some(sent) if self.status.is_none() => sent + self.worker.shared.config.answer_timeout,
-            _ => self.pace.until(),
+            _ => self.pace.until,
         };
         ready!(self.timer.poll(cx, deadline));
         if !self.client_still_takes() {
@@ -351,20 +345,20 @@ impl Exchange<'_> {
             return Poll::Ready(Err(self.timeout(up)));
         }
         self.pace.again();
-        self.client.socket_mut().try_writing();
+        self.client.stream.socket_mut().try_writing();
         Poll::Ready(Ok(Pump::Again))
     }
 
     fn may_splice_answer(&self) -> bool {
-        !self.worker.shared.config.no_splice && self.client.can_splice_to()
+        self.worker.shared.config.pipes > 0 && self.client.stream.can_splice_to()
     }
 
     /// Bytes of the answer that the client's socket took.
     fn taken(&self) -> u64 {
-        if self.client.can_splice_to() {
+        if self.client.stream.can_splice_to() {
             self.response.sent
         } else {
-            self.client.socket().written()
+            self.client.stream.socket().written()
         }
     }
 
@@ -373,7 +367,7 @@ impl Exchange<'_> {
     fn look_at_progress(&mut self) {
         let (request, response) = (&self.request, &self.response);
         let moved = request.sent + response.sent + request.body_bytes() + response.body_bytes();
-        let moved = moved + self.client.socket().written();
+        let moved = moved + self.client.stream.socket().written();
         if std::mem::replace(&mut self.moved, moved) == moved {
             return;
         }
@@ -388,7 +382,7 @@ impl Exchange<'_> {
     /// Whether a client of whom no event came takes enough of an answer all the same.
     fn client_still_takes(&mut self) -> bool {
         let waits = self.status.is_some() && !self.response.is_drained();
-        let taken = self.taken().saturating_sub(unacknowledged(self.client.socket()));
+        let taken = self.taken().saturating_sub(unacknowledged(self.client.stream.socket()));
         waits && self.pace.take(taken).is_ok()
     }
 }

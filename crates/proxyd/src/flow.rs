@@ -13,7 +13,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, ready};
 
 use httpd::splice::{Pipe, Pool};
-use httpd::{Body, ChunkError, Event, Framing, Input};
+use httpd::{Body, Event, Framing, Input};
 use rustix::io::Errno;
 
 use crate::conn::{Conn, errno};
@@ -40,8 +40,8 @@ pub(crate) enum FlowError {
     SourceEnded,
     #[error("closed")]
     Sink,
-    #[error(transparent)]
-    Chunk(#[from] ChunkError),
+    #[error("{0}")]
+    Chunk(&'static str),
     #[error("the body is larger than allowed")]
     TooLarge,
 }
@@ -336,7 +336,7 @@ impl Flow {
         let mut any = false;
         while self.out.len() < self.room && !self.left.is_done() {
             let Body::Chunked(chunks) = &mut self.left else { break };
-            let (used, event) = chunks.next(input.bytes())?;
+            let (used, event) = chunks.next(input.bytes()).map_err(FlowError::Chunk)?;
             let framed = self.framed;
             match event {
                 Event::Size(size) if framed => self.out.push(format!("{size:x}\r\n").as_bytes()),

@@ -58,9 +58,9 @@ pub fn write_request(
     facts: &Facts,
     out: &mut Vec<u8>,
 ) {
-    let (target, host) = (&request.target, request.host.unwrap_or("localhost"));
+    let target = &request.target;
     line(out, &[request.method, " ", target.path, target.query, " HTTP/1.1"]);
-    line(out, &["Host: ", host]);
+    line(out, &["Host: ", request.host.unwrap_or("localhost")]);
     for (name, value) in request.headers.iter() {
         let unwaited = request.minor == 0 && name.eq_ignore_ascii_case("expect");
         let counted = forwards.is_some() && name.eq_ignore_ascii_case("max-forwards");
@@ -71,24 +71,14 @@ pub fn write_request(
     if let Some(left) = forwards {
         let _ = write!(out, "Max-Forwards: {}\r\n", left.saturating_sub(1));
     }
-    write_forwarded(facts, host, out);
-    write_via(request.minor, out);
-    line(out, &["Ntcopy-Reader: ", facts.reader]);
-    write_framing(request.framing, out);
-    out.extend_from_slice(b"\r\n");
-}
-
-fn write_forwarded(facts: &Facts, host: &str, out: &mut Vec<u8>) {
     if let Some(client) = facts.client {
         let _ = write!(out, "X-Forwarded-For: {client}\r\n");
     }
     line(out, &["X-Forwarded-Proto: ", facts.scheme]);
-    let _ = match facts.client {
-        Some(IpAddr::V4(client)) => write!(out, "Forwarded: for={client}"),
-        Some(IpAddr::V6(client)) => write!(out, "Forwarded: for=\"[{client}]\""),
-        None => write!(out, "Forwarded: for=unknown"),
-    };
-    line(out, &[";host=\"", host, "\";proto=", facts.scheme]);
+    write_via(request.minor, out);
+    line(out, &["Ntcopy-Reader: ", facts.reader]);
+    write_framing(request.framing, out);
+    out.extend_from_slice(b"\r\n");
 }
 
 fn write_via(minor: u8, out: &mut Vec<u8>) {
@@ -148,60 +138,4 @@ fn line(out: &mut Vec<u8>, parts: &[&str]) {
         out.extend_from_slice(part.as_bytes());
     }
     out.extend_from_slice(b"\r\n");
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::Ipv6Addr;
-
-    use httpd::{Limits, parse_request};
-
-    use super::*;
-    use crate::request::Method;
-    use crate::response::parse_response;
-
-    #[test]
-    fn a_client_of_ipv6_stands_in_quotes_and_brackets() {
-        let facts =
-            Facts { client: Some(Ipv6Addr::LOCALHOST.into()), scheme: "http", reader: "splice" };
-        let head = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-        let mut out = Vec::new();
-        write_request(&parse_request(head, &Limits::default()).unwrap(), None, &facts, &mut out);
-        let got = String::from_utf8(out).unwrap();
-        assert!(got.contains("X-Forwarded-For: ::1\r\n"), "{got}");
-        assert!(got.contains("Forwarded: for=\"[::1]\";host=\"a\";proto=http\r\n"), "{got}");
-    }
-
-    fn answered(head: &str, method: Method, minor: u8, keep: bool) -> String {
-        let response = parse_response(head.as_bytes(), method, &Limits::default()).unwrap();
-        let mut out = Vec::new();
-        write_response(&response, minor, keep, &mut out);
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn a_response_is_passed_on_with_the_clients_framing() {
-        let head =
-            "HTTP/1.1 200 OK\r\nDate: D\r\nKeep-Alive: 5\r\nTransfer-Encoding: chunked\r\n\r\n";
-        assert_eq!(
-            answered(head, Method::Safe, 1, true),
-            "HTTP/1.1 200 OK\r\nDate: D\r\nTransfer-Encoding: chunked\r\nVia: 1.1 proxyd\r\n\r\n"
-        );
-        assert_eq!(
-            answered(head, Method::Safe, 0, false),
-            "HTTP/1.1 200 OK\r\nDate: D\r\nVia: 1.1 proxyd\r\nConnection: close\r\n\r\n"
-        );
-        let head = "HTTP/1.1 200\r\nDate: D\r\nContent-Length: 5\r\n\r\n";
-        assert_eq!(
-            answered(head, Method::Head, 0, true),
-            "HTTP/1.1 200 OK\r\nDate: D\r\nContent-Length: 5\r\nVia: 1.1 proxyd\r\n\
-             Connection: keep-alive\r\n\r\n"
-        );
-        let got = answered("HTTP/1.1 204 N\r\nContent-Length: 0\r\n\r\n", Method::Other, 1, true);
-        assert!(!got.contains("Content-Length") && got.contains("\r\nDate: "), "{got}");
-        assert_eq!(
-            answered("HTTP/1.1 100 Continue\r\n\r\n", Method::Other, 1, false),
-            "HTTP/1.1 100 Continue\r\nVia: 1.1 proxyd\r\n\r\n"
-        );
-    }
 }

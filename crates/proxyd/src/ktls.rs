@@ -190,7 +190,7 @@ pub(crate) fn close(socket: &OwnedFd) -> Result<(), Errno> {
 
 /// A handshake in which no byte of the record behind its last one is taken from the socket, and all
 /// that the server says is with TCP: the kernel would miss the one and number the other wrong.
-pub(crate) async fn handshake(
+pub async fn handshake(
     socket: &mut (impl AsyncRead + AsyncWrite + Unpin),
     config: Arc<ServerConfig>,
 ) -> io::Result<ServerConnection> {
@@ -230,64 +230,7 @@ pub(crate) async fn handshake(
 
 #[cfg(test)]
 mod tests {
-    use rustls::pki_types::{PrivateKeyDer, ServerName};
-    use rustls::{ClientConfig, ClientConnection, RootCertStore};
-
     use super::*;
-
-    /// The server's last words of a handshake, tickets for another, are more than the socket takes
-    /// of a client that does not read them.
-    #[test]
-    fn secrets_are_taken_only_once_a_slow_client_has_all_of_the_handshake() {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .unwrap();
-        let mut config = config
-            .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key)
-            .unwrap();
-        config.enable_secret_extraction = true;
-        config.send_tls13_tickets = 500;
-        let mut roots = RootCertStore::empty();
-        roots.add(made.cert.der().clone()).unwrap();
-        let client = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let name = ServerName::try_from("localhost").unwrap();
-        let mut client = ClientConnection::new(Arc::new(client), name).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let (mut ours, mut theirs) = tokio::io::duplex(4096);
-        let server = async {
-            let tls = handshake(&mut ours, Arc::new(config)).await.unwrap();
-            drop(ours);
-            tls
-        };
-        let client = async {
-            let (mut said, mut piece, mut heard) = (Vec::new(), [0; 1000], 0);
-            loop {
-                while client.wants_write() {
-                    client.write_tls(&mut said).unwrap();
-                }
-                theirs.write_all(&said).await.unwrap();
-                said.clear();
-                match theirs.read(&mut piece).await.unwrap() {
-                    0 => return heard,
-                    bytes => {
-                        heard += client.read_tls(&mut &piece[..bytes]).unwrap();
-                        client.process_new_packets().unwrap();
-                    }
-                }
-            }
-        };
-        let (server, heard) = runtime.block_on(async { tokio::join!(server, client) });
-        assert!(heard > 10 * 4096, "more than the socket holds: {heard}");
-        server.dangerous_extract_secrets().unwrap();
-    }
 
     #[test]
     fn keys_are_laid_out_as_the_kernel_wants_them() {

@@ -3,14 +3,13 @@
 //! A backend writes a response into a socket; the proxy moves it on to the client and never
 //! touches it; so no program on the machine needs those bytes in a cache. The proxy says to the
 //! backend, request by request, whether that is so ([`forward::Facts`]), and sends what it must
-//! write itself past the cache ([`mode::Mode`]).
+//! write itself past the cache ([`config::Mode`]).
 //!
 //! | module | what |
 //! |---|---|
 //! | `session` | a client's connection, from top to bottom |
 //! | `exchange` | one request and its answer, in both directions at once |
 //! | `flow` | one direction: what is copied, and what goes through a pipe |
-//! | [`mode`] | the hint |
 //! | [`conn`], [`tls`], [`ktls`] | connections |
 //! | `upstreams` | connections to the backend |
 //! | [`request`], [`response`], [`forward`], [`paths`] | heads; bytes alone |
@@ -20,14 +19,12 @@
 pub mod config;
 pub mod conn;
 mod counters;
-mod error;
 mod exchange;
 mod flow;
 pub mod forward;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod ktls;
-pub mod mode;
 pub mod paths;
 pub mod request;
 pub mod response;

@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use httpd::program::{Program, USAGE};
-use httpd::{Signals, StartError, raise_file_limit};
-use ntcopy::socket::{Support, kernel_support};
+use httpd::{Signals, raise_file_limit};
 use proxyd::config::Config;
-use proxyd::server::{Failure, Server};
+use proxyd::server::Server;
 
 fn main() -> ExitCode {
     let program = Program::begin("proxyd");
@@ -15,41 +15,36 @@ fn main() -> ExitCode {
         Err(code) => return code,
     };
     program.log(config.options.log_level);
+    // A mistake in the files that are named is one of usage.
+    match config.offered() {
+        Err(error) => return program.fail(USAGE, format_args!("{error:#}")),
+        Ok(_) if config.check => return ExitCode::SUCCESS,
+        Ok(_) => {}
+    }
     match run(config) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => program.fail(if matches!(error, Failure::Tls(_)) { USAGE } else { 1 }, error),
+        Err(error) => program.fail(1, format_args!("{error:#}")),
     }
 }
 
 /// What tests ask before they skip something.
 fn capabilities() -> Vec<&'static str> {
-    let support = kernel_support();
-    let words = [
-        ("splice", true),
-        ("nt-kernel", support == Support::Kernel),
-        ("nt-module", support == Support::Module),
-        ("tls", true),
-        ("ktls", proxyd::ktls::is_available()),
-    ];
-    words.into_iter().filter_map(|(word, had)| had.then_some(word)).collect()
+    let mut words = vec!["splice", "tls"];
+    words.extend(proxyd::ktls::is_available().then_some("ktls"));
+    words
 }
 
-fn run(config: Config) -> Result<(), Failure> {
-    if config.check {
-        config.offered()?;
-        return Ok(());
-    }
+fn run(config: Config) -> anyhow::Result<()> {
     // Connections and pipes need descriptors: as many as this process may have.
     raise_file_limit();
-    let failed = |doing| move |cause| Failure::Start(StartError::System { doing, cause });
-    let signals = Signals::catch().map_err(failed("catch signals"))?;
+    let signals = Signals::catch().context("cannot catch signals")?;
     let server = Server::start(config)?;
-    for address in server.http.addresses() {
+    for address in &server.http.addresses {
         tracing::info!(%address, "listening");
     }
-    if let Some(address) = server.http.metrics_address() {
+    if let Some(address) = &server.http.metrics_address {
         tracing::info!(%address, "metrics");
     }
     let reload = server.reloader();
-    signals.obey(server.http, reload).map_err(failed("start a thread"))
+    signals.obey(server.http, reload).context("cannot wait for signals")
 }

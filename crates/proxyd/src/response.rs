@@ -59,25 +59,3 @@ pub fn parse_response<'b>(
     let reason = parsed.reason.unwrap_or_default();
     Ok(Response { status, minor, reason, headers, declared, framing, keep_alive })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_framing_follows_status_and_method() {
-        let length = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-        for (head, method, framing, keep_alive) in [
-            (length, Method::Safe, Framing::Length(5), true),
-            (length, Method::Head, Framing::None, true),
-            ("HTTP/1.1 200 OK\r\n\r\n", Method::Other, Framing::UntilClose, false),
-            ("HTTP/1.1 204 \r\n\r\n", Method::Safe, Framing::None, true),
-            ("HTTP/1.1 304 N\r\nContent-Length: 9\r\n\r\n", Method::Safe, Framing::None, true),
-            ("HTTP/1.1 100 Continue\r\n\r\n", Method::Other, Framing::None, true),
-            ("HTTP/1.0 204 No\r\n\r\n", Method::Other, Framing::None, false),
-        ] {
-            let response = parse_response(head.as_bytes(), method, &Limits::default()).unwrap();
-            assert_eq!((response.framing, response.keep_alive), (framing, keep_alive), "{head}");
-        }
-    }
-}

@@ -4,23 +4,13 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use httpd::Reply;
 use httpd::metrics::Text;
-use httpd::{Reply, StartError};
 
-use crate::config::Config;
+use crate::config::{Config, Mode};
 use crate::counters::Counters;
-use crate::mode::Mode;
 use crate::session;
-use crate::tls::TlsError;
 use crate::worker::{Shared, Worker};
-
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    #[error(transparent)]
-    Start(#[from] StartError),
-}
 
 impl httpd::Service for Shared {
     type Worker = Worker;
@@ -57,7 +47,7 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn start(config: Config) -> Result<Server, Failure> {
+    pub fn start(config: Config) -> anyhow::Result<Server> {
         let mut doors = config.options.doors(&config.options.listen);
         let plain_doors = doors.len();
         doors.extend(config.options.doors(&config.tls_listen));

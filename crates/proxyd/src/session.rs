@@ -2,7 +2,6 @@
 //! in order. While one is under way the next is not read: that is the client's back-pressure.
 
 use std::future::poll_fn;
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::ready;
 
@@ -25,8 +24,6 @@ const EMPTY_LINES_MAX: u32 = 8;
 struct Client {
     worker: Rc<Worker>,
     conn: httpd::Conn<Conn>,
-    peer: Option<IpAddr>,
-    is_tls: bool,
     timer: Timer,
 }
 
@@ -41,9 +38,8 @@ pub(crate) async fn serve(worker: Rc<Worker>, conn: httpd::Conn) {
             Err(answer) => return Box::pin(client.answer(answer)).await,
         };
         let is_head = asked.method == Method::Head;
-        let Client { worker, conn, peer, timer, .. } = &mut client;
-        let with = (&mut conn.stream, &mut conn.input, &conn.ticket);
-        match Box::pin(exchange(worker, with, (*peer, asked), timer)).await {
+        let Client { worker, conn, timer } = &mut client;
+        match Box::pin(exchange(worker, conn, asked, timer)).await {
             Next::Keep => {}
             Next::Close => return,
             Next::Goodbye => return Box::pin(client.goodbye()).await,
@@ -63,7 +59,6 @@ struct Answer {
 
 impl Client {
     async fn open(worker: Rc<Worker>, conn: httpd::Conn) -> Option<Client> {
-        let is_tls = worker.shared.is_tls(conn.door);
         let httpd::Conn { stream, input, peer, door, ticket } = conn;
         // Each of its sends is hinted from now on: for them the copy into the kernel is the last time
         // that this machine looks at the bytes.
@@ -73,7 +68,7 @@ impl Client {
             tracing::debug!(%errno, "a connection is closed unserved");
             return None;
         }
-        let stream = if is_tls {
+        let stream = if worker.shared.is_tls(door) {
             let shared = &worker.shared;
             let accept = tls::accept(stream, shared.tls()?, shared.kernel_tls);
             let patience = shared.config.options.head_timeout;
@@ -85,26 +80,8 @@ impl Client {
         } else {
             Conn::Plain(stream)
         };
-        let ip = peer.map(|peer| peer.ip().to_canonical());
         let conn = httpd::Conn { stream, input, peer, door, ticket };
-        let mut client = Client { worker, conn, peer: ip, is_tls, timer: Timer::default() };
-        if is_tls {
-            client.wait_for_promised_request().await?;
-        }
-        Some(client)
-    }
-
-    /// A stop that came within the handshake waits for the first request.
-    async fn wait_for_promised_request(&mut self) -> Option<()> {
-        let httpd::Conn { stream, input, ticket, .. } = &mut self.conn;
-        if !ticket.is_draining() {
-            return Some(());
-        }
-        let first = input.fill(stream, self.worker.shared.http.head_bytes);
-        match timeout(self.worker.shared.config.options.head_timeout, first).await {
-            Ok(Ok(bytes)) if bytes > 0 => Some(()),
-            _ => None,
-        }
+        Some(Client { worker, conn, timer: Timer::default() })
     }
 
     /// The length of the next request's head, which is at the start of the input; `None` if the
@@ -153,9 +130,8 @@ impl Client {
         }
         admit(&shared.config.path, http.target.path).map_err(refused)?;
         if forwards == Some(0) {
-            let text = "not passed on, for Max-Forwards is 0";
-            self.note(200, &name, text, started);
-            return Err(Answer { status: 200, text: text.to_owned(), is_head });
+            let reason = "not passed on, for Max-Forwards is 0";
+            return Err(refused(Refusal { status: 200, reason }));
         }
         let head = self.head_for_backend(&http, forwards);
         let asked = Asked {
@@ -172,29 +148,26 @@ impl Client {
     }
 
     fn head_for_backend(&self, request: &Request<'_>, forwards: Option<u32>) -> Vec<u8> {
-        let splice = !self.worker.shared.config.no_splice && self.conn.stream.can_splice_to();
+        let splice = self.worker.shared.config.pipes > 0 && !self.conn.stream.is_encrypted();
         let facts = Facts {
-            client: self.peer,
-            scheme: if self.is_tls { "https" } else { "http" },
+            client: self.conn.peer.map(|peer| peer.ip().to_canonical()),
+            scheme: if self.worker.shared.is_tls(self.conn.door) { "https" } else { "http" },
             // What is spliced to the kernel's TLS is read by it at once.
-            reader: if splice && !self.conn.stream.is_encrypted() { "splice" } else { "cpu" },
+            reader: if splice { "splice" } else { "cpu" },
         };
         let mut head = Vec::with_capacity(512);
         write_request(request, forwards, &facts, &mut head);
         head
     }
 
-    fn refuse(&self, refusal: Refusal, is_head: bool, name: &str, started: Instant) -> Answer {
-        self.worker.counters.requests_refused.up();
-        self.note(refusal.status, name, refusal.reason, started);
-        Answer { status: refusal.status, text: refusal.reason.to_owned(), is_head }
-    }
-
     /// Logs and counts an answer of the proxy itself.
-    fn note(&self, status: u16, name: &str, why: &str, started: Instant) {
+    fn refuse(&self, refusal: Refusal, is_head: bool, name: &str, started: Instant) -> Answer {
+        let Refusal { status, reason } = refusal;
+        self.worker.counters.requests_refused.add(u64::from(status >= 400));
         self.conn.ticket.counts().answered(status);
-        let us = started.elapsed().as_micros() as u64;
-        tracing::debug!(client = ?self.peer, request = ?name, status, why, us, "answered itself");
+        let (client, us) = (self.conn.peer, started.elapsed().as_micros() as u64);
+        tracing::debug!(?client, request = ?name, status, why = reason, us, "answered itself");
+        Answer { status, text: reason.to_owned(), is_head }
     }
 
     async fn answer(mut self, answer: Answer) {

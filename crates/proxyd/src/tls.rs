@@ -1,11 +1,11 @@
 //! TLS for clients: by rustls in this process, or by rustls for the handshake and the kernel for
 //! the rest. Certificates and keys come from PEM files.
 
-use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::{Context as _, ensure};
 use httpd::Stream;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
@@ -18,34 +18,20 @@ use crate::ktls;
 /// Ciphertext that may wait for a slow client: two records.
 const PENDING_BYTES: usize = 34 << 10;
 
-/// Why TLS can't be offered: which file, and what is wrong with it.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct TlsError(String);
-
 /// What clients are offered: the certificate chain, and HTTP/1.1 by ALPN.
-pub fn server_config(certificate: &Path, key: &Path) -> Result<ServerConfig, TlsError> {
-    let in_file = |path: &Path, what: &str, cause: &dyn Display| {
-        TlsError(format!("{}: no {what} can be read from it: {cause}", path.display()))
-    };
+pub fn server_config(certificate: &Path, key: &Path) -> anyhow::Result<ServerConfig> {
+    let in_file = |path: &Path, what| format!("{}: no {what} can be read from it", path.display());
     let chain = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| in_file(certificate, "certificate", &error))?;
-    if chain.is_empty() {
-        return Err(in_file(certificate, "certificate", &"there is none in it"));
-    }
-    let private =
-        PrivateKeyDer::from_pem_file(key).map_err(|error| in_file(key, "private key", &error))?;
-    let pair = |cause: rustls::Error| {
-        TlsError(format!("{} and {}: {cause}", certificate.display(), key.display()))
-    };
+        .with_context(|| in_file(certificate, "certificate"))?;
+    ensure!(!chain.is_empty(), in_file(certificate, "certificate"));
+    let private = PrivateKeyDer::from_pem_file(key).with_context(|| in_file(key, "private key"))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(pair)?
+        .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_single_cert(chain, private)
-        .map_err(pair)?;
+        .with_context(|| format!("{} and {}", certificate.display(), key.display()))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }

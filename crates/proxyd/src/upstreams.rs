@@ -33,10 +33,9 @@ pub(crate) struct Upstream {
 
 /// All connections of a worker to the backend.
 pub(crate) struct Upstreams {
-    addresses: Vec<Address>,
-    /// The address that took a connection last.
+    config: Arc<Config>,
+    /// The place of the address that took a connection last.
     preferred: Cell<usize>,
-    patience: Duration,
     /// Connections, idle ones included, may be this many.
     limit: usize,
     /// As many exchanges as may have one.
@@ -45,22 +44,19 @@ pub(crate) struct Upstreams {
     asking: Mutex<()>,
     /// The one that was used last at the end; since when each is idle.
     idle: RefCell<VecDeque<(Conn, Instant)>>,
-    idle_limit: usize,
     counters: Arc<Counters>,
 }
 
 impl Upstreams {
-    pub(crate) fn new(config: &Config, counters: Arc<Counters>) -> Upstreams {
+    pub(crate) fn new(config: &Arc<Config>, counters: Arc<Counters>) -> Upstreams {
         let limit = usize::from(config.backend_connections);
         Upstreams {
-            addresses: config.backend.0.clone(),
+            config: Arc::clone(config),
             preferred: Cell::new(0),
-            patience: config.connect_timeout,
             limit,
             permits: Arc::new(Semaphore::new(limit)),
             asking: Mutex::new(()),
             idle: RefCell::default(),
-            idle_limit: config.backend_idle,
             counters,
         }
     }
@@ -68,7 +64,8 @@ impl Upstreams {
     /// A connection; `reuse` says whether it may have served before. EAGAIN says that others have
     /// all that there may be, another error why the last address that was tried took none.
     pub(crate) async fn get(&self, reuse: bool) -> Result<Upstream, Errno> {
-        let permit = timeout(self.patience, Arc::clone(&self.permits).acquire_owned()).await;
+        let permit =
+            timeout(self.config.connect_timeout, Arc::clone(&self.permits).acquire_owned()).await;
         let permit = permit.map_err(|_| Errno::AGAIN)?.map_err(|_| Errno::INVAL)?;
         let lend = |conn, reused| {
             let count = if reused {
@@ -86,10 +83,11 @@ impl Upstreams {
         if lent + self.idle.borrow().len() > self.limit {
             self.idle.borrow_mut().pop_front();
         }
-        let (count, first) = (self.addresses.len(), self.preferred.get());
+        let addresses = &self.config.backend.0;
+        let (count, first) = (addresses.len(), self.preferred.get());
         let mut failed = Errno::INVAL;
         for at in (first..first + count).map(|at| at % count) {
-            match self.connect(&self.addresses[at]).await {
+            match self.connect(&addresses[at]).await {
                 Ok(stream) => {
                     self.preferred.set(at);
                     return Ok(lend(Conn::Plain(stream), false));
@@ -116,7 +114,7 @@ impl Upstreams {
     pub(crate) fn keep(&self, upstream: Upstream) {
         let mut idle = self.idle.borrow_mut();
         idle.push_back((upstream.conn, Instant::now()));
-        if idle.len() > self.idle_limit {
+        if idle.len() > self.config.backend_idle {
             idle.pop_front();
         }
         self.counters.backend_idle.set(idle.len() as u64);
@@ -125,7 +123,7 @@ impl Upstreams {
     /// Connects. Where the queue of a unix socket is full, of which no event says when it is not, one
     /// asks again, and the others wait for it.
     async fn connect(&self, address: &Address) -> Result<Stream, Errno> {
-        let until = Instant::now() + self.patience;
+        let until = Instant::now() + self.config.connect_timeout;
         let turn = timeout_at(until, self.asking.lock()).await.map_err(|_| Errno::AGAIN)?;
         let mut wait = ASK_AGAIN[0];
         loop {

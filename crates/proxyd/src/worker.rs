@@ -11,11 +11,10 @@ use rustls::ServerConfig;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::ktls;
-use crate::tls::TlsError;
 use crate::upstreams::{Upstreams, expire};
 
 pub(crate) struct Shared {
-    pub(crate) config: Config,
+    pub(crate) config: Arc<Config>,
     /// Those before the doors of TLS.
     pub(crate) plain_doors: usize,
     pub(crate) http: httpd::Limits,
@@ -28,16 +27,16 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(config: Config, plain_doors: usize) -> Result<Shared, TlsError> {
+    pub(crate) fn new(config: Config, plain_doors: usize) -> anyhow::Result<Shared> {
         let body_bytes = config.body_max.unwrap_or(0);
         Ok(Shared {
             plain_doors,
-            http: httpd::Limits { body_bytes, ..httpd::Limits::default() },
+            http: httpd::Limits { body_bytes, ..httpd::LIMITS },
             tls: Mutex::new(config.offered()?),
             hint: config.mode.setting(),
             kernel_tls: config.ktls && ktls::is_available(),
             counters: (0..config.options.workers()).map(|_| Arc::default()).collect(),
-            config,
+            config: Arc::new(config),
         })
     }
 
@@ -53,7 +52,9 @@ impl Shared {
                 *self.tls.lock().unwrap_or_else(PoisonError::into_inner) = offered;
                 tracing::info!("certificate and key are read again");
             }
-            Err(error) => tracing::warn!(%error, "the old certificate stays"),
+            Err(error) => {
+                tracing::warn!(error = %format_args!("{error:#}"), "the old certificate stays")
+            }
         }
     }
 

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use httpd::{Reply, http_date};
 
-use crate::request::Method;
 use crate::send::Body;
-use crate::store::{CONDITION, Meta, Object, StoreError, Stored};
+use crate::store::{CONDITION, Object, Stored};
 
 /// What is sent. Bodies that are only made for it are in `head`.
 #[derive(Debug)]
@@ -15,7 +14,7 @@ pub struct Answer {
     pub status: u16,
     pub head: Vec<u8>,
     /// Body bytes in `head`.
-    pub in_head: usize,
+    pub in_head: u64,
     pub body: Option<Body>,
     pub keep_alive: bool,
 }
@@ -29,12 +28,8 @@ pub struct Asked {
 }
 
 impl Asked {
-    pub fn of(method: Method, keep_alive: bool) -> Asked {
-        Asked { is_head: method == Method::Head, keep_alive }
-    }
-
     fn short(self, status: u16, reply: Reply, body: &[u8]) -> Answer {
-        let in_head = if self.is_head { 0 } else { body.len() };
+        let in_head = if self.is_head { 0 } else { body.len() as u64 };
         let head = reply.end_with(body, self.is_head);
         Answer { status, head, in_head, body: None, keep_alive: self.keep_alive }
     }
@@ -58,12 +53,8 @@ impl Asked {
             reply.field("Retry-After", 1);
         }
         reply.field("Content-Type", "application/json");
-        self.short(status, reply, &error_body(status, why))
-    }
-
-    pub fn store_error(self, error: &StoreError) -> Answer {
-        let (status, why) = error.answer();
-        self.error(status, why)
+        let body = serde_json::json!({ "status": status, "error": why }).to_string();
+        self.short(status, reply, (body + "\n").as_bytes())
     }
 
     pub fn page(self, kind: &str, body: &[u8]) -> Answer {
@@ -88,7 +79,7 @@ impl Asked {
         if status == 412 {
             return self.error(412, CONDITION);
         }
-        let meta = object.meta();
+        let meta = &object.meta;
         let mut reply = Reply::new(status, self.keep_alive);
         reply.field("ETag", meta.etag());
         reply.field("Last-Modified", http_date(meta.stored_at()));
@@ -97,7 +88,14 @@ impl Asked {
             reply.field("Content-Length", 0);
         }
         if matches!(status, 200 | 206) {
-            describe(&mut reply, status, &range, meta);
+            let kind = Some(&*meta.content_type).filter(|kind| !kind.is_empty());
+            reply.field("Accept-Ranges", "bytes");
+            reply.field("Content-Type", kind.unwrap_or("application/octet-stream"));
+            reply.field("Content-Length", range.end - range.start);
+        }
+        if status == 206 {
+            let Range { start, end } = range;
+            reply.field("Content-Range", format_args!("bytes {start}-{}/{}", end - 1, meta.bytes));
         }
         let mut answer = self.headed(status, reply);
         if !self.is_head && !range.is_empty() {
@@ -105,25 +103,4 @@ impl Asked {
         }
         answer
     }
-}
-
-fn describe(reply: &mut Reply, status: u16, range: &Range<u64>, meta: &Meta) {
-    reply.field("Accept-Ranges", "bytes");
-    let kind = match &*meta.content_type {
-        "" => "application/octet-stream",
-        kind => kind,
-    };
-    reply.field("Content-Type", kind);
-    if status == 206 {
-        let Range { start, end } = range;
-        reply.field("Content-Range", format_args!("bytes {start}-{}/{}", end - 1, meta.bytes));
-    }
-    reply.field("Content-Length", range.end - range.start);
-}
-
-/// `{"status": 404, "error": "…"}` and a line feed.
-fn error_body(status: u16, why: &str) -> Vec<u8> {
-    let mut body = serde_json::json!({ "status": status, "error": why }).to_string().into_bytes();
-    body.push(b'\n');
-    body
 }

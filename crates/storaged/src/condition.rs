@@ -67,10 +67,6 @@ pub enum Verdict {
 }
 
 impl Conditions {
-    pub fn is_empty(&self) -> bool {
-        *self == Conditions::default()
-    }
-
     /// In the order of RFC 9110, 13.2.2: a tag goes before a date, and a date says nothing of what
     /// has none.
     pub fn judge(&self, current: Option<&Current>) -> Verdict {

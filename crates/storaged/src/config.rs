@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Parser;
-use clap::builder::RangedU64ValueParser;
+use clap::{Parser, value_parser};
 use httpd::Options;
 use httpd::options::{seconds, size};
 
@@ -26,8 +25,8 @@ pub struct Config {
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
     /// Objects that are opened at one time, and changes that wait for the disk
-    #[arg(long, value_name = "N", default_value = "4", value_parser = number(1024))]
-    pub disk_threads: usize,
+    #[arg(long, value_name = "N", default_value = "4", value_parser = value_parser!(u16).range(1..=1024))]
+    pub disk_threads: u16,
     /// How bodies are sent
     #[arg(long, default_value = "auto")]
     pub mode: Mode,
@@ -37,14 +36,10 @@ pub struct Config {
     /// Lists objects also to those who come through a proxy
     #[arg(long)]
     pub public_lists: bool,
-    /// Objects that stay open
-    #[arg(long, value_name = "N", default_value = "1024", value_parser = number(60_000))]
-    pub open_objects: usize,
+    /// Objects that stay open; fewer where descriptors are few
+    #[arg(long, value_name = "N", default_value = "1024", value_parser = value_parser!(u16).range(1..=60_000))]
+    pub open_objects: u16,
     /// For each 16 KiB of a response to leave
     #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
     pub send_timeout: Duration,
-}
-
-fn number(most: u64) -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(1..=most)
 }

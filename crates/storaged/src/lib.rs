@@ -7,7 +7,6 @@
 mod answer;
 mod condition;
 pub mod config;
-mod counters;
 mod fault;
 mod key;
 mod plan;

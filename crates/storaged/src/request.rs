@@ -2,14 +2,12 @@
 
 use std::time::SystemTime;
 
-use httpd::{Framing, Headers, Limits, Refusal};
+use httpd::{Framing, Headers, LIMITS, Refusal};
 
 use crate::condition::{Conditions, Tags};
 
 /// Longest content type that is kept, in bytes.
 const TYPE_BYTES_MAX: usize = 255;
-pub const LIMITS: Limits =
-    Limits { head_bytes: 16 << 10, line_bytes: 8 << 10, headers: 64, body_bytes: 0 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
@@ -237,6 +235,7 @@ mod tests {
         for (text, expected) in [
             ("POST /a HTTP/1.1\r\nHost: h\r\n\r\n", 405),
             ("BREW /a HTTP/1.1\r\nHost: h\r\n\r\n", 501),
+            ("GET /a HTTP/2.0\r\nHost: h\r\n\r\n", 505),
             ("GET /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", 400),
             ("GET /a%2 HTTP/1.1\r\nHost: h\r\n\r\n", 400),
             ("GET /a?%zz HTTP/1.1\r\nHost: h\r\n\r\n", 400),

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,14 +13,13 @@ use ntcopy::socket::Support;
 
 use crate::answer::Asked;
 use crate::config::Config;
-use crate::counters::Counters;
 use crate::send::Mode;
 use crate::session::session;
-use crate::shared::{LISTS, Shared, Worker};
+use crate::shared::{Counters, LISTS, Shared, Worker};
 use crate::store::Store;
 
 /// Descriptors for everything but connections and open objects.
-const OTHER_FILES: u64 = 128;
+const OTHER_FILES: u64 = 512;
 
 impl Service for Shared {
     type Worker = Worker;
@@ -44,10 +44,6 @@ impl Service for Shared {
         let help = "1 if the kernel takes MSG_NTCOPY; if 0, nt and adaptive copy.";
         text.family("gauge", "hints", help, hints);
     }
-
-    fn no_descriptor(&self) {
-        self.store.give_up_some();
-    }
 }
 
 /// Serves until a signal comes, then ends what is in flight; a second one ends it at once.
@@ -56,14 +52,13 @@ impl Service for Shared {
 /// `listening on …`, `metrics on …`.
 pub fn serve(config: Config) -> anyhow::Result<()> {
     let signals = Signals::catch().context("cannot catch signals")?;
-    check_file_limit(&config);
-    let store = Store::open(&config.data, config.open_objects)?;
+    let store = Store::open(&config.data, open_objects(&config))?;
     let shared = Arc::new(Shared::new(config, store));
     say_what_is_missing(&shared);
     let config = &shared.config;
     let doors = config.options.doors(&config.options.listen);
     let mut options = config.options.clone();
-    options.blocking_threads = 2 * config.disk_threads + LISTS;
+    options.blocking_threads = 2 * usize::from(config.disk_threads) + LISTS;
     let server = Server::start(Arc::clone(&shared), &doors, options)?;
     announce(&server).context("cannot write to standard output")?;
     signals.obey(server, || {}).context("cannot wait for signals")
@@ -71,10 +66,10 @@ pub fn serve(config: Config) -> anyhow::Result<()> {
 
 fn announce(server: &Server) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    for address in server.addresses() {
+    for address in &server.addresses {
         writeln!(out, "listening on {address}")?;
     }
-    if let Some(address) = server.metrics_address() {
+    if let Some(address) = &server.metrics_address {
         writeln!(out, "metrics on {address}")?;
     }
     out.flush()
@@ -95,14 +90,18 @@ fn say_what_is_missing(shared: &Shared) {
     }
 }
 
-fn check_file_limit(config: &Config) {
-    let wanted = (config.options.connections_max + config.open_objects) as u64 + OTHER_FILES;
+/// As many objects as may stay open where that leaves enough to others.
+fn open_objects(config: &Config) -> NonZeroUsize {
+    let mut objects = usize::from(config.open_objects);
+    let wanted = (config.options.connections_max + objects) as u64 + OTHER_FILES;
     if let Some(maximum) = raise_file_limit().filter(|maximum| *maximum < wanted) {
         tracing::warn!(
             maximum,
             wanted,
-            "fewer open files are allowed than connections and objects may take; beyond it clients \
+            "fewer open files are allowed than connections and objects may take: beyond it clients \
              wait"
         );
+        objects = objects.min(maximum.saturating_sub(OTHER_FILES).max(maximum / 4) as usize);
     }
+    NonZeroUsize::new(objects).unwrap_or(NonZeroUsize::MIN)
 }

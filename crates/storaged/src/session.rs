@@ -5,20 +5,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use httpd::{Body as Incoming, Conn, Ended, Framing, Pace, Refusal, TimedOut};
+use httpd::{Body as Incoming, Conn, Ended, Framing, LIMITS, Pace, Refusal, TimedOut};
 use ntcopy::socket::Support;
 use percent_encoding::percent_decode_str;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
+use tokio::io::AsyncWriteExt;
 
 use crate::answer::{Answer, Asked};
 use crate::condition::{Current, Verdict};
-use crate::key::Key;
+use crate::key::key_of;
 use crate::plan::plan;
-use crate::request::{LIMITS, Method, Request, parse};
+use crate::request::{Method, Request, parse};
 use crate::send::{Outgoing, Set, choose};
 use crate::shared::{Work, Worker};
-use crate::store::{Query, Store, StoreError, Upload};
+use crate::store::{CONDITION, Query, Store, StoreError, Upload};
 
 /// Bytes that one connection moves before the others get their turn.
 const TURN_BYTES: usize = 8 << 20;
@@ -78,7 +79,6 @@ async fn exchange(
     let hints = worker.shared.hints != Support::None;
     let mode = choose(worker.shared.config.mode, body_bytes, cpu_reads, hints);
     let outgoing = Outgoing::new(head, body, mode, conn.stream.as_fd(), set);
-    let in_head = in_head as u64;
     let sending = Sending { worker, conn, name, started, status, in_head, body_bytes, outgoing };
     sending.send().await.ok().map(|()| keep_alive)
 }
@@ -96,7 +96,8 @@ fn refusal(worker: &Worker, ended: Ended) -> Refusal {
 impl Worker {
     /// The answer for an error of the store, which the log has.
     fn failed(&self, asked: Asked, error: &StoreError) -> Answer {
-        match (error, error.answer().0) {
+        let (status, why) = error.answer();
+        match (error, status) {
             (_, 404 | 412) => tracing::debug!(%error),
             (StoreError::Damaged { .. }, _) => {
                 self.counters().damaged.up();
@@ -105,7 +106,7 @@ impl Worker {
             (_, 503 | 507) => tracing::warn!(%error),
             _ => tracing::error!(%error),
         }
-        asked.store_error(error)
+        asked.error(status, why)
     }
 
     /// What the store found, answered; or why it did not.
@@ -127,7 +128,7 @@ impl Worker {
 async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<Answer> {
     let shared = &worker.shared;
     let keep_alive = request.keep_alive && !conn.ticket.is_draining();
-    let asked = Asked::of(request.method, keep_alive);
+    let asked = Asked { is_head: request.method == Method::Head, keep_alive };
     let reads = matches!(request.method, Method::Get | Method::Head);
     if request.path == "/" && reads {
         if request.is_proxied && !shared.config.public_lists {
@@ -135,7 +136,7 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
         }
         return Some(match request.conditions.judge(Some(&Current::default())) {
             Verdict::Hold => list(worker, asked, request).await,
-            Verdict::Fail => asked.store_error(&StoreError::Condition { key: "/".to_owned() }),
+            Verdict::Fail => asked.error(412, CONDITION),
             Verdict::Known => asked.bare(304),
         });
     }
@@ -145,7 +146,7 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
     if !reads && request.query.is_some() {
         return Some(last.error(400, "a PUT or a DELETE here has no query"));
     }
-    let key = match Key::from_target(&request.path) {
+    let key = match key_of(&request.path) {
         Ok(key) => key,
         Err(why) => return Some(last.error(400, why)),
     };
@@ -161,7 +162,7 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
     }
 }
 
-async fn get(worker: &Worker, asked: Asked, key: Key, request: &Request) -> Answer {
+async fn get(worker: &Worker, asked: Asked, key: String, request: &Request) -> Answer {
     let shared = &worker.shared;
     let object = match shared.store.cached(&key) {
         Some(object) => Some(Ok(object)),
@@ -170,34 +171,29 @@ async fn get(worker: &Worker, asked: Asked, key: Key, request: &Request) -> Answ
             shared.wait(Work::Open, move || store.get(&key)).await
         }
     };
-    worker.done(asked, object, |object| asked.object(plan(request, object.meta()), &object))
+    worker.done(asked, object, |object| asked.object(plan(request, &object.meta), &object))
 }
 
 async fn put(
     worker: &Worker,
     conn: &mut Conn,
     asked: Asked,
-    key: Key,
+    key: String,
     request: &Request,
 ) -> Option<Answer> {
     const TOO_LARGE: &str = "the object is too large (see --object-max)";
     let (shared, config) = (&worker.shared, &worker.shared.config);
     // Until the body is here, where the next request begins is not known.
     let last = Asked { keep_alive: false, ..asked };
-    let length = match request.framing {
-        Framing::Length(bytes) => Some(bytes),
-        _ => None,
-    };
-    if length.is_some_and(|bytes| bytes > config.object_max) {
+    let length = if let Framing::Length(bytes) = request.framing { bytes } else { 0 };
+    if length > config.object_max {
         return Some(last.error(413, TOO_LARGE));
     }
     let (store, Request { conditions, content_type, .. }) =
         (Arc::clone(&shared.store), request.clone());
     let begin = move || {
         // Looked at again when the object gets its name; this saves sending a body in vain.
-        if !conditions.is_empty() {
-            store.check(&key, &conditions)?;
-        }
+        store.check(&key, &conditions)?;
         Upload::begin(store, key, content_type, length)
     };
     let mut upload = match shared.wait(Work::Open, begin).await {
@@ -206,7 +202,7 @@ async fn put(
     };
     let mut body = Incoming::new(request.framing);
     if request.expects_continue && conn.input.is_empty() && !body.is_done() {
-        conn.stream.send_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.ok()?;
+        conn.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.ok()?;
     }
     let mut pace = Pace::new(config.options.body_timeout);
     while !body.is_done() {
@@ -226,7 +222,7 @@ async fn put(
             }
             continue;
         }
-        if upload.bytes() + content as u64 > config.object_max {
+        if upload.bytes + content as u64 > config.object_max {
             return Some(last.error(413, TOO_LARGE));
         }
         if content > 0
@@ -284,9 +280,8 @@ fn list_page(store: &Store, query: &Query) -> Result<Vec<u8>, StoreError> {
         })
     };
     let objects: Vec<_> = objects.iter().map(object).collect();
-    let mut json = serde_json::json!({ "objects": objects, "next": next }).to_string();
-    json.push('\n');
-    Ok(json.into_bytes())
+    let json = serde_json::json!({ "objects": objects, "next": next }).to_string();
+    Ok((json + "\n").into_bytes())
 }
 
 /// A response on its way out; counted and logged with its end, whatever brings that about.
@@ -344,7 +339,7 @@ impl Drop for Sending<'_> {
         if !is_whole {
             counters.aborted.up();
         }
-        let (mode, sent) = (self.outgoing.mode(), self.body_bytes - self.outgoing.left());
+        let (mode, sent) = (self.outgoing.mode, self.body_bytes - self.outgoing.left());
         if self.body_bytes > 0 {
             counters.sent(mode, sent);
         }
@@ -358,27 +353,5 @@ impl Drop for Sending<'_> {
             whole = is_whole,
             "answered"
         );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn queries_of_lists() {
-        let query = |prefix: &str, after: &str, limit| {
-            Ok(Query { prefix: prefix.to_owned(), after: after.to_owned(), limit })
-        };
-        for (text, expected) in [
-            ("", query("", "", 1000)),
-            ("prefix=a%2Fb&after=c&limit=7", query("a/b", "c", 7)),
-            ("&prefix=&", query("", "", 1000)),
-        ] {
-            assert_eq!(list_query(text), expected, "{text:?}");
-        }
-        for bad in ["limit=0", "limit=1001", "limit=x", "prefix=%ff", "delimiter=/"] {
-            assert!(list_query(bad).is_err(), "{bad:?}");
-        }
     }
 }

@@ -7,8 +7,35 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use crate::config::Config;
-use crate::counters::Counters;
+use crate::send::Mode;
 use crate::store::Store;
+
+httpd::counters! {
+    pub struct Counters {
+        received: "counter" "received_body_bytes_total" "Body bytes of PUTs.",
+        copied: "counter" "sent_copy_bytes_total" "Body bytes sent with --mode copy.",
+        nontemporal: "counter" "sent_nt_bytes_total" "Body bytes sent with --mode nt.",
+        adaptive: "counter" "sent_adaptive_bytes_total" "Body bytes sent with --mode adaptive.",
+        by_sendfile: "counter" "sent_sendfile_bytes_total" "Body bytes sent with --mode sendfile.",
+        by_vmsplice: "counter" "sent_vmsplice_bytes_total" "Body bytes sent with --mode vmsplice.",
+        aborted: "counter" "aborted_responses_total" "Responses cut off: peer gone, time out, bad disk.",
+        timeouts: "counter" "timeouts_total" "Connections ended by a time-out while busy.",
+        damaged: "counter" "damaged_total" "Requests answered 500 because a file was gone or too short.",
+    }
+}
+
+impl Counters {
+    pub fn sent(&self, mode: Mode, bytes: u64) {
+        let counter = match mode {
+            Mode::Auto | Mode::Copy => &self.copied,
+            Mode::Nt => &self.nontemporal,
+            Mode::Adaptive => &self.adaptive,
+            Mode::Sendfile => &self.by_sendfile,
+            Mode::Vmsplice => &self.by_vmsplice,
+        };
+        counter.add(bytes);
+    }
+}
 
 /// Lists at one time: they wait for each other, and for nobody else.
 pub const LISTS: usize = 2;
@@ -35,7 +62,8 @@ impl Shared {
             store: Arc::new(store),
             counters: (0..config.options.workers()).map(|_| Default::default()).collect(),
             hints: ntcopy::socket::kernel_support(),
-            turns: [config.disk_threads, config.disk_threads, LISTS].map(Semaphore::new),
+            turns: [usize::from(config.disk_threads), usize::from(config.disk_threads), LISTS]
+                .map(Semaphore::new),
             config,
         }
     }

@@ -15,7 +15,6 @@ mod open;
 mod upload;
 
 use std::fs::File;
-use std::num::NonZeroUsize;
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
@@ -31,7 +30,6 @@ use self::upload::step;
 pub use self::upload::{Stored, Upload};
 use crate::condition::{Conditions, Verdict};
 use crate::fault::point;
-use crate::key::Key;
 
 /// By key: the file's number, bytes, nanoseconds since 1970, content type, digest.
 type Row<'a> = (u64, u64, u64, &'a str, &'a [u8; 32]);
@@ -39,9 +37,6 @@ const OBJECTS: TableDefinition<'_, &str, Row<'_>> = TableDefinition::new("object
 
 const INDEX: &str = "index";
 const BLOBS: &str = "blobs";
-
-/// Open objects that are given up when descriptors run out.
-const GIVE_UP: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
@@ -57,27 +52,27 @@ pub struct Store {
     blobs: File,
     /// `None` while it is opened anew.
     index: RwLock<Option<Database>>,
-    cache: Mutex<LruCache<Key, Arc<Object>>>,
+    cache: Mutex<LruCache<String, Arc<Object>>>,
     next: AtomicU64,
 }
 
 impl Store {
     /// The open object, if there is one: nothing is waited for.
-    pub fn cached(&self, key: &Key) -> Option<Arc<Object>> {
+    pub fn cached(&self, key: &str) -> Option<Arc<Object>> {
         self.cache().get(key).cloned()
     }
 
     /// The object of this name, opened if it isn't.
-    pub fn get(&self, key: &Key) -> Result<Arc<Object>, StoreError> {
-        let not_found = || StoreError::NotFound { key: key.to_string() };
+    pub fn get(&self, key: &str) -> Result<Arc<Object>, StoreError> {
+        let not_found = || StoreError::NotFound { key: key.to_owned() };
         let mut meta = self.look_up(key)?.ok_or_else(not_found)?;
         loop {
-            if let Some(object) = self.cached(key).filter(|object| object.meta().id == meta.id) {
+            if let Some(object) = self.cached(key).filter(|object| object.meta.id == meta.id) {
                 return Ok(object);
             }
             let opened = self.open_object(key, &meta);
             if let Ok(object) = &opened {
-                self.cache().put(key.clone(), Arc::clone(object));
+                self.cache().put(key.to_owned(), Arc::clone(object));
             }
             // Whoever replaces an object forgets it after the commit: had it been replaced before
             // it got into the cache, it would stay there.
@@ -90,16 +85,15 @@ impl Store {
         }
     }
 
-    fn open_object(&self, key: &Key, meta: &Meta) -> Result<Arc<Object>, StoreError> {
-        let damaged = || StoreError::Damaged { key: key.to_string() };
+    fn open_object(&self, key: &str, meta: &Meta) -> Result<Arc<Object>, StoreError> {
+        let damaged = || StoreError::Damaged { key: key.to_owned() };
         let path = self.blob(meta.id);
-        let open = || self.retry_without_cache(|| File::open(&path));
-        let file = step("get.open", "open", key, open).map_err(|error| match error {
-            StoreError::Os { errno: Errno::NOENT, .. } => damaged(),
-            error => error,
-        })?;
-        let bytes =
-            file.metadata().map_err(|error| StoreError::io("look at", key.as_str(), &error));
+        let file =
+            step("get.open", "open", key, || File::open(&path)).map_err(|error| match error {
+                StoreError::Os { errno: Errno::NOENT, .. } => damaged(),
+                error => error,
+            })?;
+        let bytes = file.metadata().map_err(|error| StoreError::io("look at", key, &error));
         if bytes?.len() < meta.bytes {
             return Err(damaged());
         }
@@ -107,22 +101,21 @@ impl Store {
     }
 
     /// What has a name now, if the conditions hold for it.
-    pub fn check(&self, key: &Key, conditions: &Conditions) -> Result<(), StoreError> {
-        let current = self.look_up(key)?;
-        hold(conditions, current.as_ref(), key)
+    pub fn check(&self, key: &str, conditions: &Conditions) -> Result<(), StoreError> {
+        hold(conditions, self.look_up(key)?.as_ref(), key)
     }
 
-    fn look_up(&self, key: &Key) -> Result<Option<Meta>, StoreError> {
-        self.with_index("look up", key.as_str(), |index| {
+    fn look_up(&self, key: &str) -> Result<Option<Meta>, StoreError> {
+        self.with_index("look up", key, |index| {
             let table = index.begin_read()?.open_table(OBJECTS)?;
-            Ok(table.get(key.as_str())?.map(|row| Meta::of_row(row.value())))
+            Ok(table.get(key)?.map(|row| Meta::of_row(row.value())))
         })
     }
 
     /// Takes an object's name away, durably. Who is reading it reads on.
-    pub fn delete(&self, key: &Key, conditions: &Conditions) -> Result<(), StoreError> {
+    pub fn delete(&self, key: &str, conditions: &Conditions) -> Result<(), StoreError> {
         let gone = self.change(key, conditions, "delete.commit", None)?;
-        let Some(meta) = gone else { return Err(StoreError::NotFound { key: key.to_string() }) };
+        let Some(meta) = gone else { return Err(StoreError::NotFound { key: key.to_owned() }) };
         self.clear(key, meta.id);
         step("delete.answer", "answer for", key, || Ok(()))
     }
@@ -130,27 +123,27 @@ impl Store {
     /// Puts something else in the place of what has a name, if the conditions hold; returns that.
     fn change(
         &self,
-        key: &Key,
+        key: &str,
         conditions: &Conditions,
         step: &'static str,
         to: Option<&Meta>,
     ) -> Result<Option<Meta>, StoreError> {
-        let changed = self.with_index("change", key.as_str(), |index| {
+        let changed = self.with_index("change", key, |index| {
             let writing = index.begin_write()?;
             let before = {
                 let mut table = writing.open_table(OBJECTS)?;
-                let before = table.get(key.as_str())?.map(|row| Meta::of_row(row.value()));
+                let before = table.get(key)?.map(|row| Meta::of_row(row.value()));
                 if let Err(error) = hold(conditions, before.as_ref(), key) {
                     return Ok(Err(error));
                 }
                 match to {
-                    Some(meta) => table.insert(key.as_str(), meta.row())?,
-                    None => table.remove(key.as_str())?,
+                    Some(meta) => table.insert(key, meta.row())?,
+                    None => table.remove(key)?,
                 };
                 before
             };
             if let Err(errno) = point(step) {
-                return Ok(Err(StoreError::os("commit", key.as_str(), errno)));
+                return Ok(Err(StoreError::os("commit", key, errno)));
             }
             writing.commit()?;
             Ok(Ok(before))
@@ -159,7 +152,7 @@ impl Store {
     }
 
     /// The file of that number has no name any more.
-    fn clear(&self, key: &Key, id: u64) {
+    fn clear(&self, key: &str, id: u64) {
         self.forget(key, id);
         if let Err(error) = std::fs::remove_file(self.blob(id)) {
             tracing::warn!(%error, id, "cannot remove a file; the next start will");
@@ -191,22 +184,14 @@ impl Store {
         })
     }
 
-    /// Closes some of the open objects, for their descriptors.
-    pub fn give_up_some(&self) {
+    fn forget(&self, key: &str, id: u64) {
         let mut cache = self.cache();
-        for _ in 0..GIVE_UP {
-            cache.pop_lru();
-        }
-    }
-
-    fn forget(&self, key: &Key, id: u64) {
-        let mut cache = self.cache();
-        if cache.peek(key).is_some_and(|object| object.meta().id == id) {
+        if cache.peek(key).is_some_and(|object| object.meta.id == id) {
             cache.pop(key);
         }
     }
 
-    fn cache(&self) -> MutexGuard<'_, LruCache<Key, Arc<Object>>> {
+    fn cache(&self) -> MutexGuard<'_, LruCache<String, Arc<Object>>> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -242,29 +227,13 @@ impl Store {
             Err(error) => tracing::error!(%error, "cannot open the index anew"),
         }
     }
-
-    /// Descriptors that are kept for speed make room for those that are needed.
-    fn retry_without_cache<T>(&self, call: impl Fn() -> std::io::Result<T>) -> std::io::Result<T> {
-        let few = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
-        match call() {
-            Err(error) if error.raw_os_error().is_some_and(|errno| few.contains(&errno)) => {
-                self.give_up_some();
-                call()
-            }
-            result => result,
-        }
-    }
 }
 
-fn hold(conditions: &Conditions, current: Option<&Meta>, key: &Key) -> Result<(), StoreError> {
+fn hold(conditions: &Conditions, current: Option<&Meta>, key: &str) -> Result<(), StoreError> {
     match conditions.judge(current.map(Meta::current).as_ref()) {
         Verdict::Hold => Ok(()),
-        Verdict::Fail | Verdict::Known => Err(StoreError::Condition { key: key.to_string() }),
+        Verdict::Fail | Verdict::Known => Err(StoreError::Condition { key: key.to_owned() }),
     }
-}
-
-fn cache(open_objects: usize) -> Mutex<LruCache<Key, Arc<Object>>> {
-    Mutex::new(LruCache::new(NonZeroUsize::new(open_objects).unwrap_or(NonZeroUsize::MIN)))
 }
 
 #[cfg(test)]
@@ -272,8 +241,7 @@ mod tests {
     use super::*;
 
     fn put(store: &Arc<Store>, key: &str) {
-        let key = Key::from_target(key).unwrap();
-        let upload = Upload::begin(Arc::clone(store), key, String::new(), None).unwrap();
+        let upload = Upload::begin(Arc::clone(store), key.to_owned(), String::new(), 0).unwrap();
         upload.commit(&Conditions::default()).unwrap();
     }
 
@@ -281,10 +249,10 @@ mod tests {
     #[test]
     fn an_index_that_failed_is_opened_anew() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Arc::new(Store::open(dir.path(), 4).unwrap());
-        put(&store, "/a");
+        let store = Arc::new(Store::open(dir.path(), 4.try_into().unwrap()).unwrap());
+        put(&store, "a");
         *store.index.write().unwrap() = None;
-        put(&store, "/b");
+        put(&store, "b");
         let query = Query { prefix: String::new(), after: String::new(), limit: 9 };
         let keys: Vec<_> = store.list(&query).unwrap().0.into_iter().map(|o| o.0).collect();
         assert_eq!(keys, ["a", "b"]);

@@ -9,12 +9,12 @@ use std::time::Duration;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags, acceptfrom_with, send, sockopt};
-use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncWriteExt, Interest};
 
 use super::Service;
 use crate::conn::Conn;
-use crate::head::{Input, Limits};
+use crate::head::{Input, LIMITS};
 use crate::listen::BACKLOG;
 use crate::metrics::CONTENT_TYPE;
 use crate::reply::Reply;
@@ -82,23 +82,12 @@ pub(super) async fn accept<S: Service>(
                 // Others who share the socket get theirs.
                 tokio::task::yield_now().await;
             }
-            Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                service.no_descriptor();
-                if let Ok(accepted) = take(&listener.socket) {
-                    admit(accepted);
-                    continue;
-                }
-                // Clients wait in the queue until there is a descriptor again.
+            // Clients wait in the queue until there is a descriptor again.
+            Err(errno) => {
                 core.workers[index].counts.paused.up();
                 if !std::mem::replace(&mut paused, true) {
-                    tracing::warn!(
-                        "out of descriptors: no connection is accepted until there are some again"
-                    );
+                    tracing::warn!(%errno, "no connection is accepted until this is over");
                 }
-                tokio::time::sleep(PAUSE).await;
-            }
-            Err(errno) => {
-                tracing::error!(%errno, "cannot accept a connection");
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -149,9 +138,8 @@ fn admit<S: Service>(
 }
 
 async fn serve_metrics(core: Arc<Core>, mut conn: Conn) {
-    let limits = Limits::default();
-    let Ok(head) = conn.head(&limits, METRICS_PATIENCE).await else { return };
-    let (status, body) = match parse_request(&conn.input.bytes()[..head], &limits) {
+    let Ok(head) = conn.head(&LIMITS, METRICS_PATIENCE).await else { return };
+    let (status, body) = match parse_request(&conn.input.bytes()[..head], &LIMITS) {
         Err(refusal) => (refusal.status, format!("{}\n", refusal.reason)),
         Ok(request) if request.target.path != "/metrics" => (404, "try /metrics\n".to_owned()),
         Ok(_) => (200, core.metrics()),
@@ -159,7 +147,7 @@ async fn serve_metrics(core: Arc<Core>, mut conn: Conn) {
     let mut reply = Reply::new(status, false);
     reply.field("Content-Type", CONTENT_TYPE);
     let reply = reply.end_with(body.as_bytes(), conn.input.bytes().starts_with(b"HEAD "));
-    let sent = tokio::time::timeout(METRICS_PATIENCE, conn.stream.send_all(&reply)).await;
+    let sent = tokio::time::timeout(METRICS_PATIENCE, conn.stream.write_all(&reply)).await;
     if let Ok(Ok(())) = sent {
         conn.stream.end_sending();
         conn.linger().await;

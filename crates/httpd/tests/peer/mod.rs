@@ -9,10 +9,12 @@ use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use httpd::Address;
 use rustix::fd::{AsFd, BorrowedFd};
+use rustix::net::sockopt::{Timeout, set_socket_timeout, set_tcp_nodelay};
 use rustix::net::{Shutdown, shutdown};
 
 /// Far beyond anything that is waited for, on a busy machine too; only a hang takes this long.
@@ -77,26 +79,40 @@ pub fn samples(text: &str, prefix: &str) -> HashMap<String, u64> {
     lines.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
 }
 
+/// Waits until it holds.
+pub fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < end, "never: {what}");
+        sleep(Duration::from_millis(2));
+    }
+}
+
+/// A body in chunks of so many bytes, with extensions and a trailer, which say nothing.
+pub fn in_chunks(body: &[u8], bytes: usize) -> Vec<u8> {
+    let mut all = Vec::new();
+    for chunk in body.chunks(bytes) {
+        all.extend(format!("{:X};a=b\r\n", chunk.len()).as_bytes());
+        all.extend([chunk, b"\r\n"].concat());
+    }
+    all.extend(b"0\r\nX: y\r\n\r\n");
+    all
+}
+
 impl Peer {
     pub fn new(stream: impl Stream + 'static) -> Peer {
+        for way in [Timeout::Recv, Timeout::Send] {
+            set_socket_timeout(stream.socket(), way, Some(PATIENCE)).unwrap();
+        }
+        // A unix socket has no such thing.
+        let _ = set_tcp_nodelay(stream.socket(), true);
         Peer { stream: Box::new(stream), seen: Vec::new(), pause: Duration::ZERO }
     }
 
     pub fn connect(to: &Address) -> Peer {
         match to {
-            Address::Tcp(address) => {
-                let stream = TcpStream::connect(address).unwrap();
-                stream.set_read_timeout(Some(PATIENCE)).unwrap();
-                stream.set_write_timeout(Some(PATIENCE)).unwrap();
-                stream.set_nodelay(true).unwrap();
-                Peer::new(stream)
-            }
-            Address::Unix(path) => {
-                let stream = UnixStream::connect(path).unwrap();
-                stream.set_read_timeout(Some(PATIENCE)).unwrap();
-                stream.set_write_timeout(Some(PATIENCE)).unwrap();
-                Peer::new(stream)
-            }
+            Address::Tcp(address) => Peer::new(TcpStream::connect(address).unwrap()),
+            Address::Unix(path) => Peer::new(UnixStream::connect(path).unwrap()),
         }
     }
 
@@ -119,7 +135,7 @@ impl Peer {
 
     /// Reads some bytes; false at the end, or where the connection is broken.
     pub fn more(&mut self) -> bool {
-        std::thread::sleep(self.pause);
+        sleep(self.pause);
         let mut piece = [0; 64 << 10];
         match self.stream.read(&mut piece) {
             Ok(0) => false,

@@ -4,15 +4,49 @@ use rustix::io::Errno;
 
 use super::{Exchange, Next};
 use crate::conn::Conn;
-use crate::error::{CLIENT_GONE, Error, Side};
 use crate::upstreams::Upstream;
+
+/// On whose side an exchange failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Side {
+    #[error("client")]
+    Client,
+    #[error("backend")]
+    Backend,
+    /// The proxy itself, or its machine.
+    #[error("proxy")]
+    Proxy,
+}
+
+/// Why an exchange ended before its time.
+#[derive(Debug, thiserror::Error)]
+#[error("{side}: {why}")]
+pub(crate) struct Error {
+    pub(crate) side: Side,
+    /// What the client is answered with, if it can still be answered.
+    pub(crate) status: u16,
+    why: String,
+}
+
+/// The status in the log where the client was gone before it could be answered.
+pub(crate) const CLIENT_GONE: u16 = 499;
+
+impl Error {
+    pub(crate) fn new(side: Side, status: u16, why: impl Into<String>) -> Error {
+        Error { side, status, why: why.into() }
+    }
+
+    pub(crate) fn gone() -> Error {
+        Error::new(Side::Client, CLIENT_GONE, "gone before it had its answer")
+    }
+}
 
 impl Exchange<'_> {
     /// The answer is with the kernel, to its last byte.
     pub(super) fn complete(&mut self, upstream: Upstream) -> Next {
         let sent = self.sent_at.is_some() && !self.broken;
         let clean = upstream.input.is_empty() && !upstream.conn.socket().is_half_closed();
-        if self.keep_backend && sent && clean && !self.ticket.is_draining() {
+        if self.keep_backend && sent && clean && !self.client.ticket.is_draining() {
             self.worker.upstreams.keep(upstream);
         }
         self.record(self.status.unwrap_or(CLIENT_GONE), None);
@@ -60,7 +94,7 @@ impl Exchange<'_> {
     /// come. Where only the close marks it, a reset has to show that.
     fn reset_if_only_the_close_tells(&self) {
         if self.until_close && self.status.is_some() {
-            self.client.reset_on_close();
+            self.client.stream.reset_on_close();
         }
     }
 
@@ -72,7 +106,7 @@ impl Exchange<'_> {
         request.release(&mut pipes);
         response.release(&mut pipes);
         let counters = &self.worker.counters;
-        counters.pipes_open.set(pipes.open() as u64);
+        counters.pipes_open.set(pipes.open as u64);
         counters.request_body_bytes.add(request.body_bytes());
         counters.response_body_bytes.add(response.body_bytes());
         counters.spliced_bytes.add(request.spliced + response.spliced);
@@ -80,10 +114,10 @@ impl Exchange<'_> {
         if status == CLIENT_GONE {
             counters.clients_gone.up();
         } else {
-            self.ticket.counts().answered(status);
+            self.client.ticket.counts().answered(status);
         }
         tracing::debug!(
-            client = ?self.peer,
+            client = ?self.client.peer,
             request = ?self.asked.name,
             status,
             body_bytes = response.body_bytes(),
@@ -106,7 +140,7 @@ impl Exchange<'_> {
     }
 
     pub(super) fn timeout(&self, up: &Conn) -> Error {
-        let client_takes = self.client.socket().is_writable();
+        let client_takes = self.client.stream.socket().is_writable();
         let (by_client, what) = if self.sent_at.is_none() {
             (up.socket().is_writable(), "the request's body makes no progress")
         } else if self.status.is_none() {

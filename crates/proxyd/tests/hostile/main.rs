@@ -134,7 +134,7 @@ fn nothing_with_two_readings_goes_through() {
     let words = ["proxyd", "--listen", "tcp:127.0.0.1:0", "--backend", &to, "--workers", "1"];
     let words = words.into_iter().chain(["--mode", "copy"]);
     let server = Server::start(Config::parse_from(words)).unwrap();
-    let Address::Tcp(proxy) = server.http.addresses()[0] else { panic!() };
+    let Address::Tcp(proxy) = server.http.addresses[0] else { panic!() };
     let verdicts = run(proxy, &seen, Duration::from_secs(60));
     table("proxyd", &verdicts);
     for (case, verdict, what) in &verdicts {

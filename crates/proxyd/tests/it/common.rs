@@ -5,17 +5,15 @@ use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use clap::Parser;
 use httpd::Address;
-use proxyd::config::Config;
-use proxyd::mode::Mode;
+use proxyd::config::{Config, Mode};
 use proxyd::server::Server;
 use tempfile::TempDir;
 
 use crate::peer::{PATIENCE, samples};
-pub use crate::peer::{Peer, header};
+pub use crate::peer::{Peer, eventually, header, in_chunks};
 
 /// The bytes of every body: position tells value, so that a lost or doubled byte shows.
 pub fn pattern(len: usize) -> Vec<u8> {
@@ -45,7 +43,6 @@ impl Backend {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (stream, serve) = (stream.unwrap(), Arc::clone(&serve));
-                stream.set_read_timeout(Some(PATIENCE)).unwrap();
                 let number = count.fetch_add(1, Ordering::SeqCst);
                 thread::spawn(move || serve(&mut Peer::new(stream), number));
             }
@@ -102,16 +99,9 @@ fn respond(peer: &mut Peer, head: &str) -> bool {
         }
         "chunked" => {
             peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-            let mut body = Vec::new();
-            for chunk in bytes.chunks(number(1).max(1)) {
-                body.extend(format!("{:X};ext=1\r\n", chunk.len()).as_bytes());
-                body.extend_from_slice(chunk);
-                body.extend(b"\r\n");
-            }
             if with_body {
-                body.extend(b"0\r\nTrailer: dropped\r\n\r\n");
+                peer.send(in_chunks(&bytes, number(1)));
             }
-            peer.send(body);
         }
         "close" => {
             peer.send("HTTP/1.1 200 OK\r\n\r\n");
@@ -119,8 +109,7 @@ fn respond(peer: &mut Peer, head: &str) -> bool {
             return false;
         }
         "status" => {
-            let length = if number(0) == 204 { "" } else { "Content-Length: 0\r\n" };
-            peer.send(format!("HTTP/1.1 {} Is\r\n{length}\r\n", number(0)));
+            peer.send(format!("HTTP/1.1 {} Is\r\nContent-Length: 0\r\n\r\n", number(0)));
         }
         "echo" => {
             peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", request_body.len()));
@@ -156,16 +145,7 @@ pub fn proxy(backend: &Backend, change: impl FnOnce(&mut Config)) -> Server {
 }
 
 pub fn connect(server: &Server) -> Peer {
-    Peer::connect(&server.http.addresses()[0])
-}
-
-/// Waits until it holds.
-pub fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < end, "never: {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
+    Peer::connect(&server.http.addresses[0])
 }
 
 /// What a server counted.

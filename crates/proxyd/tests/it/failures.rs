@@ -75,8 +75,8 @@ fn a_body_that_breaks_off_is_cut_off_and_never_padded() {
             peer.send(format!("HTTP/1.1 200 OK\r\n{head}\r\n"));
             peer.send(&body);
         });
-        for splice in [true, false] {
-            let server = proxy(&backend, |config| config.no_splice = !splice);
+        for pipes in [1, 0] {
+            let server = proxy(&backend, |config| config.pipes = pipes);
             let mut client = connect(&server);
             client.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
             let answer = client.head().expect("an answer");
@@ -101,7 +101,7 @@ fn an_answer_whose_end_only_the_close_tells_is_reset_when_it_breaks() {
         peer.send(pattern(60_000));
     });
     let server = proxy(&backend, |_| {});
-    let Address::Tcp(address) = server.http.addresses()[0] else { panic!() };
+    let Address::Tcp(address) = server.http.addresses[0] else { panic!() };
     let mut client = std::net::TcpStream::connect(address).unwrap();
     client.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
     let error = client.read_to_end(&mut Vec::new()).expect_err("a reset");

@@ -63,28 +63,6 @@ fn what_changes_a_meaning_goes_on_or_is_refused() {
 }
 
 #[test]
-fn the_target_decides_and_the_host_goes_with_it() {
-    let backend = Backend::standard();
-    for (request, begins) in [
-        (
-            "PUT http://h?a=/b HTTP/1.1\r\nHost: o\r\nContent-Length: 0",
-            "put /?a=/b http/1.1\r\nhost: h\r\n",
-        ),
-        ("GET http://h:81/a?b/c?d HTTP/1.1\r\nHost: o", "get /a?b/c?d http/1.1\r\nhost: h:81\r\n"),
-        (
-            "GET /a?b=http://x/y HTTP/1.1\r\nHost: [::1]:80",
-            "get /a?b=http://x/y http/1.1\r\nhost: [::1]:80\r\n",
-        ),
-        ("OPTIONS http://h HTTP/1.1\r\nHost: o", "options * http/1.1\r\nhost: h\r\n"),
-    ] {
-        let got = passed_on(&backend, request).unwrap();
-        assert!(got.starts_with(begins) && !got.contains(": o\r\n"), "{request}: {got}");
-    }
-    let loser = "GET http://h/x HTTP/1.1\r\nHost: u@a";
-    assert_eq!(passed_on(&backend, loser), Err(400), "it has to be a host all the same");
-}
-
-#[test]
 fn max_forwards_of_options_is_counted_down_and_ends_here() {
     let backend = Backend::standard();
     let ask =
@@ -102,8 +80,8 @@ fn max_forwards_of_options_is_counted_down_and_ends_here() {
 #[test]
 fn the_backend_is_told_who_asks_and_who_reads_and_nobody_is_believed() {
     let backend = Backend::standard();
-    for (splice, reader) in [(true, "splice"), (false, "cpu")] {
-        let server = proxy(&backend, |config| config.no_splice = !splice);
+    for (pipes, reader) in [(1, "splice"), (0, "cpu")] {
+        let server = proxy(&backend, |config| config.pipes = pipes);
         let mut client = connect(&server);
         client.send(
             "GET /headers HTTP/1.1\r\nHost: test:80\r\nX-Kept: 2\r\nNtcopy-Reader: forged\r\n\
@@ -115,7 +93,7 @@ fn the_backend_is_told_who_asks_and_who_reads_and_nobody_is_believed() {
             head,
             format!(
                 "GET /headers HTTP/1.1\r\nHost: test:80\r\nX-Kept: 2\r\nX-Forwarded-For: 127.0.0.1\r\n\
-                 X-Forwarded-Proto: http\r\nForwarded: for=127.0.0.1;host=\"test:80\";proto=http\r\n\
+                 X-Forwarded-Proto: http\r\n\
                  Via: 1.1 proxyd\r\nNtcopy-Reader: {reader}\r\n\r\n"
             )
         );
@@ -136,9 +114,7 @@ fn listeners_let_in_what_they_are_told_to() {
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o606);
     assert_eq!(connect(&server).get("/length/3").body, pattern(3));
     let came = backend.heads().len();
-    for path in
-        ["/", "/status/200", "/headers2", "/length/%2e%2e/status/200", "http://h/status/200"]
-    {
+    for path in ["/headers2", "/length/%2e%2e/status/200", "http://h/status/200"] {
         let answer = connect(&server).get(path);
         assert_eq!((answer.status, answer.header("connection")), (403, Some("close")), "{path}");
     }
@@ -149,7 +125,7 @@ fn listeners_let_in_what_they_are_told_to() {
     assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, HEAD")));
     let mut unix = Peer::connect(&Address::Unix(path.clone()));
     let head = String::from_utf8(unix.get("/headers").body).unwrap();
-    assert!(!head.contains("X-Forwarded-For") && head.contains("for=unknown"), "{head}");
+    assert!(!head.contains("X-Forwarded-For"), "{head}");
     drop(server);
     assert!(!path.exists());
 }
@@ -164,7 +140,7 @@ fn a_refused_head_gets_no_body() {
     });
     for (request, status) in [
         ("HEAD / HTTP/1.1\r\nHost: t\r\n\r\n", 403),
-        ("HEAD /x HTTP/1.1\r\nHost: u@t\r\n\r\n", 400),
+        ("HEAD http://h/x HTTP/1.1\r\nHost: u@t\r\n\r\n", 400),
         ("HEAD /x HTTP/1.1\r\nHost: t\r\nX: \0\r\n\r\n", 400),
         ("HEAD /x HTTP/1.1\r\nHost: t\r\n\r\n", 503),
     ] {

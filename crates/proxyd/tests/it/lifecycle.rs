@@ -116,32 +116,22 @@ fn the_programs_exit_status_tells_what_was_wrong() {
     let _listener = UnixListener::bind(&live).unwrap();
     std::fs::write(&bad, "listen = []\nspeed = 3\n").unwrap();
     let (live, bad) = (live.to_str().unwrap(), bad.to_str().unwrap());
-    for (arguments, status, word) in [
-        (vec!["--speed"], 2, "--speed"),
-        (vec!["--config", bad], 2, "--speed"),
-        (vec!["--listen", live, "--backend", "unix:/b"], 1, "a process listens there"),
-        (vec!["--listen", "tcp:192.0.2.1:1", "--backend", "unix:/b"], 1, "192.0.2.1:1"),
-        (vec!["--check", "--listen", "tcp:127.0.0.1:0", "--backend", "unix:/b"], 0, ""),
-        (
-            vec![
-                "--check",
-                "--tls-listen",
-                "/t",
-                "--backend",
-                "/b",
-                "--certificate",
-                bad,
-                "--key",
-                bad,
-            ],
-            2,
-            "bad.toml",
-        ),
+    for (words, status, said) in [
+        ("--speed".to_owned(), 2, "--speed"),
+        (format!("--config {bad}"), 2, "--speed"),
+        ("--listen /l".to_owned(), 2, "--backend"),
+        ("--backend /b".to_owned(), 2, "--listen"),
+        ("--listen /l --backend /b --path pub".to_owned(), 2, "/pub"),
+        ("--tls-listen /t --backend /b --certificate c".to_owned(), 2, "--key"),
+        (format!("--listen {live} --backend unix:/b"), 1, "a process listens there"),
+        ("--listen tcp:192.0.2.1:1 --backend unix:/b".to_owned(), 1, "192.0.2.1:1"),
+        ("--check --listen tcp:127.0.0.1:0 --backend unix:/b".to_owned(), 0, ""),
+        (format!("--check --tls-listen /t --backend /b --certificate {bad} --key {bad}"), 2, bad),
     ] {
-        let output = program(&arguments).output().unwrap();
+        let output = program(&words.split(' ').collect::<Vec<_>>()).output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
-        assert!(text.contains(word), "{arguments:?}: {text}");
+        assert_eq!(output.status.code(), Some(status), "{words}: {text}");
+        assert!(text.contains(said), "{words}: {text}");
     }
     let output = program(&["--capabilities"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

@@ -33,12 +33,11 @@ pub struct Target {
 pub struct Daemons {
     storaged: Process,
     proxyd: Process,
-    target: Target,
+    pub target: Target,
     metrics: Address,
     mode: &'static str,
     /// Goes after those who write into it.
     folder: TempDir,
-    _remover: Process,
 }
 
 /// storaged's program, made if it isn't there: Cargo builds only this package's own for its tests.
@@ -55,15 +54,6 @@ fn storaged_program() -> &'static Path {
         assert!(cargo.status().expect("cargo, which runs this test").success());
         profile.join("storaged")
     })
-}
-
-/// Removes the folder also where this process is killed: it lies in memory, which nobody else would
-/// free.
-fn remover(folder: &Path) -> Process {
-    let script = "read -r end; until rm -rf \"$0\"; do sleep 0.1; done";
-    let mut shell = Command::new("sh");
-    shell.args(["-c", script]).arg(folder).stdin(Stdio::piped()).process_group(0);
-    Process(shell.spawn().expect("a shell"))
 }
 
 /// It does not outlive this process.
@@ -97,7 +87,6 @@ fn tail(log: &Path) -> String {
 impl Daemons {
     pub fn start(random: &mut fastrand::Rng) -> Daemons {
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        let remover = remover(folder.path());
         let at = |name: &str| folder.path().join(name);
         let mode = MODES[random.usize(..MODES.len())];
         let storaged = start_storaged(folder.path(), mode);
@@ -125,11 +114,7 @@ impl Daemons {
         let config = trust(&at("cert"), ALL_VERSIONS);
         let target = Target { tcp, tls, unix: at("p.sock"), config };
         let metrics = Address::Tcp(metrics);
-        Daemons { storaged, proxyd, target, metrics, mode, folder, _remover: remover }
-    }
-
-    pub fn target(&self) -> Target {
-        self.target.clone()
+        Daemons { storaged, proxyd, target, metrics, mode, folder }
     }
 
     /// Ends storaged as a crash would; it is back after that time.

@@ -23,14 +23,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clients::Shared;
+use clients::{Shared, WRITERS};
 use daemons::Daemons;
 use fastrand::Rng;
-use model::{Model, WRITERS};
+use model::Model;
 
 /// One cycle of storms, at most.
 const CYCLE: Duration = Duration::from_secs(60);
-/// Clients that read and misbehave; each key has a writer of its own.
+/// Clients that read and misbehave.
 const CLIENTS: usize = 16;
 /// Everything that a daemon lets go of by itself, it has let go of by then.
 const REST: Duration = Duration::from_secs(30);
@@ -58,7 +58,7 @@ impl Soak {
     fn storm(&mut self, time: Duration, calm: bool) {
         let shared = Arc::new(Shared {
             model: Arc::clone(&self.model),
-            target: self.daemons.target(),
+            target: self.daemons.target.clone(),
             over: AtomicBool::new(false),
             done: Arc::clone(&self.done),
             calm,

@@ -2,8 +2,6 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Keys at one time; each has one writer.
-pub const WRITERS: usize = 12;
 /// Bytes that say what they are.
 const WORD: usize = 16;
 /// Versions from here on are never sent whole.
@@ -41,77 +39,65 @@ pub fn version_of(key: u32, found: &[u8]) -> Result<u32, String> {
     if wrong.is_none() { Ok(version) } else { Err(named()) }
 }
 
-/// A version, or that nothing is there.
-pub type State = Option<u32>;
-
-/// A key's history: what was asked for, in the order of asking; before it nothing was there.
-#[derive(Debug, Default)]
-struct History {
-    asked: Vec<State>,
-    /// `asked` up to the last that was acknowledged.
-    acknowledged: usize,
+/// What is there after so many changes of a key: nothing at first, and each fifth deletes it.
+pub fn state(changes: u32) -> Option<u32> {
+    (!changes.is_multiple_of(5)).then_some(changes)
 }
 
-/// Every key there was, and those that are written to now, one for each writer. A change that was
-/// not acknowledged may or may not be done, now or later: its key is then left alone, and its
-/// writer has another.
+/// Of every key there was, how many changes were asked for, and how many of them acknowledged. A
+/// change that was not acknowledged may or may not be done, now or later: its key is then left
+/// alone, and its writer has another.
 #[derive(Debug)]
-pub struct Model(Mutex<(Vec<History>, [u32; WRITERS])>);
+pub struct Model(Mutex<Vec<(u32, u32)>>);
 
 impl Model {
+    /// With a key that nobody writes to.
     pub fn new() -> Model {
-        let keys = (0..WRITERS).map(|_| History::default()).collect();
-        Model(Mutex::new((keys, std::array::from_fn(|key| key as u32))))
+        Model(Mutex::new(vec![(0, 0)]))
     }
 
-    fn lock(&self) -> MutexGuard<'_, (Vec<History>, [u32; WRITERS])> {
+    fn lock(&self) -> MutexGuard<'_, Vec<(u32, u32)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn key_of(&self, writer: usize) -> u32 {
-        self.lock().1[writer]
+    pub fn new_key(&self) -> u32 {
+        let mut keys = self.lock();
+        keys.push((0, 0));
+        keys.len() as u32 - 1
     }
 
     /// Any key that there was.
     pub fn any_key(&self, random: &mut fastrand::Rng) -> u32 {
-        random.u32(..self.lock().0.len() as u32)
+        random.u32(..self.lock().len() as u32)
     }
 
-    /// A change is about to be asked for: from what is there to a new version, or to nothing.
-    pub fn ask(&self, key: u32, deletes: bool) -> (State, State) {
-        let asked = &mut self.lock().0[key as usize].asked;
-        let was = asked.last().copied().flatten();
-        let is = (!deletes).then_some(asked.len() as u32 + 1);
-        asked.push(is);
-        (was, is)
+    /// A change is about to be asked for, the last of so many.
+    pub fn ask(&self, key: u32) -> u32 {
+        let (asked, _) = &mut self.lock()[key as usize];
+        *asked += 1;
+        *asked
     }
 
-    /// How that ended.
-    pub fn ended(&self, writer: usize, acknowledged: bool) {
-        let (keys, writers) = &mut *self.lock();
-        if acknowledged {
-            let history = &mut keys[writers[writer] as usize];
-            history.acknowledged = history.asked.len();
-        } else {
-            writers[writer] = keys.len() as u32;
-            keys.push(History::default());
-        }
+    /// All of them are acknowledged.
+    pub fn acknowledge(&self, key: u32) {
+        let (asked, acknowledged) = &mut self.lock()[key as usize];
+        *acknowledged = *asked;
     }
 
-    /// What a read that begins now may not fall behind.
-    pub fn before(&self, key: u32) -> usize {
-        self.lock().0[key as usize].acknowledged
+    /// Changes that a read which begins now may not fall behind.
+    pub fn before(&self, key: u32) -> u32 {
+        self.lock()[key as usize].1
     }
 
-    /// Whether a read that began then may see this.
-    pub fn check(&self, key: u32, before: usize, state: State) -> Result<(), String> {
-        let history = &self.lock().0[key as usize];
-        let last = before.checked_sub(1).and_then(|last| history.asked[last]);
-        if last == state || history.asked[before..].contains(&state) {
+    /// Whether a read that began then may find this version, or nothing.
+    pub fn check(&self, key: u32, before: u32, found: Option<u32>) -> Result<(), String> {
+        let (asked, _) = self.lock()[key as usize];
+        if (before..=asked).any(|changes| state(changes) == found) {
             return Ok(());
         }
-        let what = if state >= Some(TORN) { "torn" } else { "lost" };
-        Err(format!("{what}: {state:?} of {}, where {last:?} was acknowledged", path(key)))
+        let what = if found >= Some(TORN) { "torn" } else { "lost" };
+        let last = state(before);
+        Err(format!("{what}: {found:?} of {}, where {last:?} was acknowledged", path(key)))
     }
 }
 
@@ -141,19 +127,12 @@ mod tests {
     #[test]
     fn what_was_acknowledged_may_not_be_lost_and_what_was_not_may_be_there() {
         let model = Model::new();
-        let may = |before, state| model.check(0, before, state).is_ok();
-        let nothing = model.before(0);
-        let (_, first) = model.ask(0, false);
-        assert!(may(nothing, None) && may(nothing, first));
-        model.ended(0, true);
-        assert!(may(nothing, None), "that read began before");
-        let before = model.before(0);
-        assert!(!may(before, None) && may(before, first) && !may(before, Some(9)));
-        assert!(model.check(0, before, Some(TORN)).unwrap_err().starts_with("torn"));
-        let (was, second) = model.ask(0, false);
-        assert_eq!(was, first);
-        model.ended(0, false);
-        assert!(may(before, first) && may(before, second) && !may(before, None));
-        assert_ne!(model.key_of(0), 0);
+        let may = |before, found| model.check(0, before, found).is_ok();
+        model.ask(0);
+        assert!(may(0, None) && may(0, Some(1)) && !may(0, Some(2)));
+        model.acknowledge(0);
+        assert!(may(0, None), "that read began before");
+        assert!(!may(model.before(0), None) && may(model.before(0), Some(1)));
+        assert!(model.check(0, 1, Some(TORN)).unwrap_err().starts_with("torn"));
     }
 }

@@ -64,7 +64,8 @@ pub struct Outgoing {
     head: Vec<u8>,
     head_sent: usize,
     body: Option<Body>,
-    mode: Mode,
+    /// The way that its body goes.
+    pub mode: Mode,
     support: Support,
     pipe: Option<Pipe>,
 }
@@ -97,10 +98,6 @@ impl Outgoing {
         out
     }
 
-    pub fn mode(&self) -> Mode {
-        self.mode
-    }
-
     pub fn left(&self) -> u64 {
         let in_pipe = self.pipe.as_ref().map_or(0, |pipe| pipe.held as u64);
         self.unsent() + in_pipe
@@ -122,7 +119,6 @@ impl Outgoing {
         match self.call(to) {
             // The file is shorter than it was.
             Ok(0) if !self.is_done() => Err(Errno::IO),
-            Err(Errno::INTR) => Ok(0),
             result => result,
         }
     }
@@ -169,7 +165,7 @@ impl Outgoing {
         let bytes = (range.end - range.start).min(CALL_BYTES as u64) as usize;
         // Moves the range's start by what it sent. A peer that is gone is EPIPE: the signal is
         // ignored.
-        match rustix::fs::sendfile(to, object.file(), Some(&mut range.start), bytes) {
+        match rustix::fs::sendfile(to, &object.file, Some(&mut range.start), bytes) {
             // Not from this file system: then as any other bytes.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 self.mode = Mode::Copy;

@@ -51,23 +51,15 @@ impl Meta {
 /// An open version of an object. It stays readable to the end, whatever becomes of its name.
 #[derive(Debug)]
 pub struct Object {
-    file: File,
-    meta: Meta,
+    /// The object's bytes begin at 0.
+    pub file: File,
+    pub meta: Meta,
     map: OnceLock<Option<Mmap>>,
 }
 
 impl Object {
     pub(super) fn new(file: File, meta: Meta) -> Object {
         Object { file, meta, map: OnceLock::new() }
-    }
-
-    pub fn meta(&self) -> &Meta {
-        &self.meta
-    }
-
-    /// Its file: the object's bytes begin at 0.
-    pub fn file(&self) -> &File {
-        &self.file
     }
 
     /// The object's bytes, mapped at the first call; `None` if they can't be.

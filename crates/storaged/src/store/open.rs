@@ -3,14 +3,16 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::RwLock;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, RwLock};
 
 use anyhow::{Context as _, bail};
+use lru::LruCache;
 use redb::{Database, DatabaseError, ReadableTable};
 
-use super::{BLOBS, INDEX, IndexError, OBJECTS, Store, cache};
+use super::{BLOBS, INDEX, IndexError, OBJECTS, Store};
 
 const NEW_INDEX: &str = "index.new";
 /// Memory for pages of the index.
@@ -19,7 +21,7 @@ const INDEX_CACHE_BYTES: usize = 16 << 20;
 impl Store {
     /// Takes hold of a folder, made if it isn't there, and removes what a dead process was
     /// writing.
-    pub fn open(dir: &Path, open_objects: usize) -> anyhow::Result<Store> {
+    pub fn open(dir: &Path, open_objects: NonZeroUsize) -> anyhow::Result<Store> {
         let (path, blobs) = (dir.join(INDEX), dir.join(BLOBS));
         fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
         if !path.exists() {
@@ -41,7 +43,7 @@ impl Store {
                 .with_context(|| format!("cannot open {}", blobs.display()))?,
             dir: dir.to_owned(),
             index: RwLock::new(Some(index)),
-            cache: cache(open_objects),
+            cache: Mutex::new(LruCache::new(open_objects)),
             next: AtomicU64::new(next),
         })
     }

@@ -11,7 +11,6 @@ use rustix::io::Errno;
 use super::{Meta, Store, StoreError};
 use crate::condition::Conditions;
 use crate::fault::point;
-use crate::key::Key;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
@@ -23,12 +22,12 @@ pub struct Stored {
 /// A file that becomes an object by [`commit`](Upload::commit), or goes away.
 pub struct Upload {
     store: Arc<Store>,
-    key: Key,
+    key: String,
     content_type: String,
     id: u64,
     file: File,
     hasher: Box<blake3::Hasher>,
-    bytes: u64,
+    pub bytes: u64,
     /// Whether the index may name the file.
     kept: bool,
 }
@@ -36,18 +35,17 @@ pub struct Upload {
 impl Upload {
     pub fn begin(
         store: Arc<Store>,
-        key: Key,
+        key: String,
         content_type: String,
-        length: Option<u64>,
+        length: u64,
     ) -> Result<Upload, StoreError> {
         let id = store.next.fetch_add(1, Ordering::Relaxed);
         let path = store.blob(id);
         let create = || OpenOptions::new().write(true).create_new(true).open(&path);
-        let file =
-            step("put.create", "create a file for", &key, || store.retry_without_cache(create))?;
+        let file = step("put.create", "create a file for", &key, create)?;
         let (hasher, bytes, kept) = (Box::new(blake3::Hasher::new()), 0, false);
         let upload = Upload { store, key, content_type, id, file, hasher, bytes, kept };
-        upload.check_room(length.unwrap_or(0))?;
+        upload.check_room(length)?;
         Ok(upload)
     }
 
@@ -56,7 +54,7 @@ impl Upload {
     fn check_room(&self, length: u64) -> Result<(), StoreError> {
         match rustix::fs::fstatvfs(&self.file) {
             Ok(disk) if disk.f_bavail.saturating_mul(disk.f_frsize) < length => {
-                Err(StoreError::os("find room for", self.key.as_str(), Errno::NOSPC))
+                Err(StoreError::os("find room for", &*self.key, Errno::NOSPC))
             }
             _ => Ok(()),
         }
@@ -67,10 +65,6 @@ impl Upload {
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
         step("put.write", "write", &self.key, || self.file.write_all(bytes))
-    }
-
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// Makes it the object of its name, durably: when this returns, a crash of the machine does
@@ -120,9 +114,9 @@ impl Drop for Upload {
 pub(super) fn step<T>(
     name: &str,
     doing: &'static str,
-    key: &Key,
+    key: &str,
     call: impl FnOnce() -> io::Result<T>,
 ) -> Result<T, StoreError> {
     let done = point(name).map_err(io::Error::from).and_then(|()| call());
-    done.map_err(|error| StoreError::io(doing, key.as_str(), &error))
+    done.map_err(|error| StoreError::io(doing, key, &error))
 }

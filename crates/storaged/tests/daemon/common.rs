@@ -1,18 +1,17 @@
 //! A daemon of one's own, and a client that shows everything that came.
 
 use std::collections::HashMap;
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use std::{fs, thread};
 
 use httpd::Address;
 use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 
 use crate::peer::process::Process;
-pub use crate::peer::{PATIENCE, Peer, samples};
+pub use crate::peer::{Peer, eventually, in_chunks, samples};
 
 pub fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_storaged"));
@@ -135,11 +134,7 @@ impl Daemon {
 
     /// Waits until it has counted what is expected: an answer is counted after it was sent.
     pub fn wait_for_stat(&self, is_so: impl Fn(&HashMap<String, u64>) -> bool) {
-        let until = Instant::now() + PATIENCE;
-        while !is_so(&self.stat()) {
-            assert!(Instant::now() < until, "{:?}", self.stat());
-            thread::sleep(Duration::from_millis(5));
-        }
+        eventually("it counts what is expected", || is_so(&self.stat()));
     }
 
     /// Files of objects, those included that are on their way in.

@@ -24,14 +24,11 @@ fn ranges_and_conditions() {
     assert_eq!(put.status, 201);
     let right = format!("If-Match: {}\r\n", put.etag());
     let early = "If-Unmodified-Since: Sat, 29 Oct 1994 19:43:31 GMT\r\n";
-    let beyond = Some("bytes */200000");
     for (method, path, lines, status, range) in [
         ("GET", "/a/b%20c", "Range: bytes=6-9\r\n", 206, Some("bytes 6-9/200000")),
-        ("GET", "/a/b%20c", "Range: bytes=200000-\r\n", 416, beyond),
+        ("GET", "/a/b%20c", "Range: bytes=200000-\r\n", 416, Some("bytes */200000")),
         // What a HEAD would be told of the whole (RFC 9110, 14.2).
         ("HEAD", "/a/b%20c", "Range: bytes=0-1\r\n", 200, None),
-        ("GET", "/a/b%20c", "If-Match: \"x\"\r\n", 412, None),
-        ("GET", "/a/b%20c", early, 412, None),
         ("HEAD", "/a/b%20c", early, 412, None),
         ("PUT", "/a/b%20c", early, 412, None),
         ("DELETE", "/a/b%20c", early, 412, None),
@@ -132,6 +129,9 @@ fn limits() {
     }
     assert_eq!(daemon.client().get("/q").status, 404, "not stored as something else");
     assert_eq!(daemon.client().get("/ok?x").status, 200);
+    for bad in ["limit=0", "limit=1001", "limit=x", "prefix=%ff", "delimiter=/"] {
+        assert_eq!(daemon.client().get(&format!("/?{bad}")).status, 400, "{bad:?}");
+    }
     // Who comes through a proxy gets no list, and may ask on.
     let mut client = daemon.client();
     for target in ["/", "/?prefix=a", "http://h"] {

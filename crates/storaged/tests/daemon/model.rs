@@ -5,7 +5,7 @@ use std::fs;
 
 use fastrand::Rng;
 
-use crate::common::{Daemon, Peer, bytes, scratch};
+use crate::common::{Daemon, Peer, bytes, in_chunks, scratch};
 
 /// Operations of the long walk.
 const OPERATIONS: usize = 10_000;
@@ -33,26 +33,15 @@ fn content(random: &mut Rng) -> Vec<u8> {
     bytes(random.u64(..1000), size)
 }
 
-fn chunked(key: &str, body: &[u8], chunk_bytes: usize) -> Vec<u8> {
-    let head =
-        format!("PUT {} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", path(key));
-    let mut all = head.into_bytes();
-    for chunk in body.chunks(chunk_bytes) {
-        all.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
-        all.extend_from_slice(chunk);
-        all.extend_from_slice(b"\r\n");
-    }
-    all.extend_from_slice(b"0\r\n\r\n");
-    all
-}
-
 /// A PUT, in one of its forms; whether its connection goes on.
 fn put(client: &mut Peer, model: &mut Model, key: &'static str, random: &mut Rng) -> bool {
     let (old, body) = (model.get(key).map(|(_, tag)| tag.clone()), content(random));
     let (may, got) = match random.u8(..12) {
         0..4 => (true, client.put(&path(key), &body)),
         4..8 => {
-            client.send(chunked(key, &body, random.usize(1..50_000)));
+            let head = "HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+            client.send(format!("PUT {} {head}", path(key)));
+            client.send(in_chunks(&body, random.usize(1..50_000)));
             (true, client.answer().unwrap())
         }
         8..10 => {
