@@ -30,6 +30,9 @@ const PROGRAMS: [&str; 10] = [
     "bytes",
 ];
 
+/// What kernel/selftests/faults.sh runs.
+const SENDS_WHILE_CALLS_FAIL: &str = "soak";
+
 /// What tries the copies themselves.
 const COPIES: [&str; 3] = ["edges", "holes", "bytes"];
 
@@ -37,7 +40,8 @@ const COPIES: [&str; 3] = ["edges", "holes", "bytes"];
 const INTEL: &str = "max,vendor=GenuineIntel,family=6,model=143";
 
 pub fn run(ntcopy: &Path, kernels: &[&str]) -> Result<(), Error> {
-    let guests = Guests::new(ntcopy, "kernels", &PROGRAMS)?;
+    let all = [&PROGRAMS[..], &[SENDS_WHILE_CALLS_FAIL]].concat();
+    let guests = Guests::new(ntcopy, "kernels", &all)?;
     for name in if kernels.is_empty() { &KERNELS } else { kernels } {
         let kernel = kernel(name)?;
         each(&guests, &kernel, "suite", &PROGRAMS)?;
