@@ -25,6 +25,8 @@ pub enum Stack {
     HaproxyStoraged,
     /// HAProxy, unchanged, before `examples/backend.c`, which sends from memory.
     HaproxyExample,
+    /// nginx, unchanged, before a backend that knows the hint.
+    NginxStoraged,
 }
 
 words!(
@@ -33,7 +35,8 @@ words!(
     HaproxyNginx = "haproxy+nginx",
     NginxNginx = "nginx+nginx",
     HaproxyStoraged = "haproxy+storaged",
-    HaproxyExample = "haproxy+backend.c"
+    HaproxyExample = "haproxy+backend.c",
+    NginxStoraged = "nginx+storaged"
 );
 
 /// What a stack's backend is, and so how it wants its data.
@@ -49,7 +52,7 @@ impl Stack {
     /// The ways to send that it has. Programs that don't know the hint get it from `ntcopy run`.
     pub fn modes(self) -> &'static [HttpMode] {
         match self {
-            Stack::StoragedProxyd | Stack::HaproxyStoraged => HttpMode::ALL,
+            Stack::StoragedProxyd | Stack::HaproxyStoraged | Stack::NginxStoraged => HttpMode::ALL,
             Stack::HaproxyNginx | Stack::NginxNginx | Stack::HaproxyExample => {
                 use HttpMode::{Adaptive, Copy, Nt, Sendfile};
                 &[Copy, Nt, Adaptive, Sendfile]
@@ -59,7 +62,9 @@ impl Stack {
 
     pub fn backend(self) -> Backend {
         match self {
-            Stack::StoragedProxyd | Stack::HaproxyStoraged => Backend::Storaged,
+            Stack::StoragedProxyd | Stack::HaproxyStoraged | Stack::NginxStoraged => {
+                Backend::Storaged
+            }
             Stack::HaproxyNginx | Stack::NginxNginx => Backend::Nginx,
             Stack::HaproxyExample => Backend::Example,
         }
@@ -175,8 +180,8 @@ reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Proxy and backend: storaged+proxyd, haproxy+storaged, haproxy+backend.c, haproxy+nginx,
-    /// nginx+nginx [default: storaged+proxyd]
+    /// Proxy and backend: storaged+proxyd, haproxy+storaged, haproxy+backend.c, nginx+storaged,
+    /// haproxy+nginx, nginx+nginx [default: storaged+proxyd]
     #[arg(long = "stack", value_name = "LIST", value_delimiter = ',')]
     pub stacks: Vec<Stack>,
     /// Modes to compare with the baseline [default: nt,adaptive,sendfile]

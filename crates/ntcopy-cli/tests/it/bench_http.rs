@@ -222,7 +222,7 @@ fn haproxy_before_a_backend_that_hints_splices_or_does_not() {
     for (stack, mode, ways, more) in [
         ("haproxy+storaged,haproxy+backend.c", "sendfile", 4, &["--no-splice"][..]),
         ("haproxy+storaged", "sendfile", 2, &["--haproxy-pipe", "1MiB"]),
-        ("haproxy+backend.c", "copy", 1, &["--sndbuf", "256KiB"]),
+        ("haproxy+backend.c,nginx+storaged", "copy", 2, &["--sndbuf", "256KiB"]),
     ] {
         let place = tempfile::tempdir().unwrap();
         let args = ["--stack", stack, "--modes", mode, "--rate", "off"];

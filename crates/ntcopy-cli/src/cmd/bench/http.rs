@@ -30,10 +30,10 @@ not others have been answered: how long does an answer take, from the moment its
 
 Modes: copy (plain sends, the baseline), nt (hinted, obeyed), adaptive (hinted, the kernel's rule \
 decides), sendfile (the backend copies nothing); storaged also has vmsplice and auto. backend.c is \
-examples/backend.c, which the system's C compiler makes here. nginx, and HAProxy before it, get the \
-hint from `ntcopy run`; before the others HAProxy is as it is. Proxies and backends are started \
-again for each pair, because which memory a process got changes its speed by a few percent, in any \
-mode.
+examples/backend.c, which the system's C compiler makes here. nginx as the backend, and its \
+proxy, get the hint from `ntcopy run`; before the others a proxy is as it is. Proxies and backends \
+are started again for each pair, because which memory a process got changes its speed by a few \
+percent, in any mode.
 
 With --against connections ask without a pause, because a rate would be another one in each boot.
 

@@ -27,6 +27,7 @@ impl Program {
             Stack::NginxNginx => [Program::Nginx, Program::Nginx],
             Stack::HaproxyStoraged => [Program::Haproxy, Program::Storaged],
             Stack::HaproxyExample => [Program::Haproxy, Program::Example],
+            Stack::NginxStoraged => [Program::Nginx, Program::Storaged],
         }
     }
 

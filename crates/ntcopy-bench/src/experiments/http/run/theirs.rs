@@ -17,6 +17,13 @@ const NO_LIMIT: u32 = 2_000_000_000;
 /// Beside those of the client: the looks whether it listens.
 const SPARE_CONNECTIONS: u32 = 64;
 
+/// A program of a stack. Before a backend that hints by itself it is as it is everywhere.
+fn program(setup: &Setup<'_>, program: Program) -> Result<Command, Failure> {
+    let path = program.find().map_err(Failure::Limit)?;
+    let hints_itself = setup.way.stack.hints_itself();
+    Ok(if hints_itself { Command::new(path) } else { hinted(setup.way.mode, &path) })
+}
+
 /// A program, hinted if the mode says so.
 pub fn hinted(mode: HttpMode, program: &Path) -> Command {
     let mut command;
@@ -65,7 +72,7 @@ fn nginx(setup: &Setup<'_>, name: &str, http: &str) -> Result<Command, Failure> 
         .map_err(Failure::io(format!("cannot make {}", folder.display())))?;
     let text = nginx_settings(&folder, (setup.plan.workers, setup.open_files), http);
     let file = write(&folder, "nginx.conf", &text)?;
-    let mut command = hinted(setup.way.mode, &Program::Nginx.find().map_err(Failure::Limit)?);
+    let mut command = program(setup, Program::Nginx)?;
     command.args(["-e", "stderr", "-p"]).arg(&folder).arg("-c").arg(file);
     Ok(command)
 }
@@ -121,8 +128,7 @@ pub fn nginx_proxy(
     nginx(setup, "nginx-proxy", &http)
 }
 
-/// HAProxy as the proxy; it splices unless that is switched off. Before a backend that hints by
-/// itself it is as it is everywhere.
+/// HAProxy as the proxy; it splices unless that is switched off.
 pub fn haproxy(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Command, Failure> {
     let ssl = match (setup.plan.scheme, setup.certificate) {
         (Scheme::Tls, Some(made)) => format!(" ssl crt {} alpn http/1.1", made.both.display()),
@@ -149,12 +155,7 @@ pub fn haproxy(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<C
         nginx_at(at)
     );
     let file = write(setup.folder, "haproxy.cfg", &text)?;
-    let program = Program::Haproxy.find().map_err(Failure::Limit)?;
-    let mut command = if setup.way.stack.hints_itself() {
-        Command::new(program)
-    } else {
-        hinted(setup.way.mode, &program)
-    };
+    let mut command = program(setup, Program::Haproxy)?;
     command.args(["-db", "-f"]).arg(file);
     Ok(command)
 }
