@@ -54,7 +54,7 @@ impl<S: AsyncRead + Unpin> Conn<S> {
             }
             // What comes behind a head waits in the socket: a client that sends and never reads has
             // one head here, and no more.
-            let most = limits.head_bytes + 1 - self.input.bytes().len().min(limits.head_bytes);
+            let most = limits.head_bytes + 1 - self.input.bytes.len().min(limits.head_bytes);
             match timeout_at(until, self.input.fill(&mut self.stream, most)).await {
                 Err(_) => return Err(Ended::TimedOut),
                 Ok(Ok(bytes)) if bytes > 0 => {}

@@ -92,34 +92,13 @@ impl Scanner {
 /// Bytes that came and are not consumed. It holds little memory while it is empty.
 #[derive(Debug, Default)]
 pub struct Input {
-    bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     scanner: Scanner,
 }
 
 impl Input {
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
-    }
-
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    /// Gives back memory that it has no use for now.
-    pub fn shrink(&mut self) {
-        self.bytes.shrink_to_fit();
-    }
-
-    pub fn end(&mut self) -> &mut Vec<u8> {
-        &mut self.bytes
     }
 
     /// The first so many bytes are done with; a head is looked for behind them.

@@ -11,6 +11,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::runtime::{Builder, LocalOptions};
 
 use crate::address::Address;
@@ -155,7 +157,10 @@ fn run<S: Service>(
         let worker = Rc::new(service.worker(index));
         let mut accepting = Vec::new();
         for listener in listeners {
-            let watched = listener.watch().inspect_err(|error| {
+            let (shared, interest) = (Arc::clone(&listener.socket), Interest::READABLE);
+            // SAFETY: the descriptor is the one that the shared owner keeps open.
+            let watched = unsafe { AsyncFd::register_with_interest(shared, interest) };
+            let watched = watched.map_err(io::Error::from).inspect_err(|error| {
                 let _ = started.send(Err(io::Error::from(error.kind())));
             })?;
             let (core, service) = (Arc::clone(core), Arc::clone(service));

@@ -26,7 +26,7 @@ impl Service for Echo {
 
     async fn serve(_: Rc<()>, mut conn: Conn) {
         while let Ok(head) = conn.head(&LIMITS, Duration::from_secs(60)).await {
-            let reply = Reply::new(200, true).end_with(&conn.input.bytes()[..head], false);
+            let reply = Reply::new(200, true).end_with(&conn.input.bytes[..head], false);
             conn.input.consume(head);
             if conn.stream.write_all(&reply).await.is_err() {
                 return;

@@ -21,12 +21,15 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub struct Stream {
     fd: AsyncFd<Arc<OwnedFd>>,
     readable: bool,
-    writable: bool,
+    /// Whether a write is worth trying. A socket calls only once a good part of it is free, which
+    /// takes a slow reader minutes: who knows better may set this.
+    pub writable: bool,
     /// The peer has closed its sending side; what it sent before may still be there.
-    half_closed: bool,
+    pub half_closed: bool,
     /// The connection is broken or closed on both sides.
     hung_up: bool,
-    written: u64,
+    /// Bytes that the kernel took of what was written; splices are not in it.
+    pub written: u64,
 }
 
 impl Stream {
@@ -47,27 +50,6 @@ impl Stream {
 
     pub fn socket(&self) -> &Arc<OwnedFd> {
         self.fd.get_ref()
-    }
-
-    /// Whether a write is worth trying.
-    pub fn is_writable(&self) -> bool {
-        self.writable
-    }
-
-    /// Whether the peer has closed its sending side, at least.
-    pub fn is_half_closed(&self) -> bool {
-        self.half_closed
-    }
-
-    /// Bytes that the kernel took of what was written; splices are not in it.
-    pub fn written(&self) -> u64 {
-        self.written
-    }
-
-    /// Has the next write tried, whatever the last event said: a socket calls only once a good
-    /// part of it is free, which takes a slow reader minutes.
-    pub fn try_writing(&mut self) {
-        self.writable = true;
     }
 
     /// Ready once the peer is gone for both directions.

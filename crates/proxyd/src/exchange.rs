@@ -184,7 +184,7 @@ impl Exchange<'_> {
         debug_assert!(!self.heard, "nor once it is being answered");
         self.request.release(&mut worker.pipes.borrow_mut());
         self.request = Flow::new();
-        self.request.out.push(&self.asked.head);
+        self.request.out.bytes.extend_from_slice(&self.asked.head);
         let may_splice = worker.shared.config.pipes > 0 && !self.client.stream.is_encrypted();
         let limit = worker.shared.http.body_bytes;
         self.request.start(framing, framing == Framing::Chunked, may_splice, limit);
@@ -246,7 +246,7 @@ impl Exchange<'_> {
         while self.status.is_none() {
             let end = ready!(self.poll_head(cx, up))?;
             match parse_response(
-                &up.input.bytes()[..end],
+                &up.input.bytes[..end],
                 self.asked.method,
                 &self.worker.shared.http,
             ) {
@@ -305,7 +305,7 @@ impl Exchange<'_> {
             return Err(self.bad_answer("more than 16 interim answers"));
         }
         if self.passed_interim() {
-            write_response(response, 1, true, self.response.out.end());
+            write_response(response, 1, true, &mut self.response.out.bytes);
         }
         Ok(())
     }
@@ -327,7 +327,7 @@ impl Exchange<'_> {
         self.keep_backend = response.keep_alive;
         self.status = Some(response.status);
         let framed = response.framing == Framing::Chunked && minor > 0;
-        write_response(response, minor, self.keep_client, self.response.out.end());
+        write_response(response, minor, self.keep_client, &mut self.response.out.bytes);
         let may_splice = self.may_splice_answer();
         self.response.start(response.framing, framed, may_splice, 0);
     }
@@ -345,7 +345,7 @@ impl Exchange<'_> {
             return Poll::Ready(Err(self.timeout(up)));
         }
         self.pace.again();
-        self.client.stream.socket_mut().try_writing();
+        self.client.stream.socket_mut().writable = true;
         Poll::Ready(Ok(Pump::Again))
     }
 
@@ -358,7 +358,7 @@ impl Exchange<'_> {
         if self.client.stream.can_splice_to() {
             self.response.sent
         } else {
-            self.client.stream.socket().written()
+            self.client.stream.socket().written
         }
     }
 
@@ -367,7 +367,7 @@ impl Exchange<'_> {
     fn look_at_progress(&mut self) {
         let (request, response) = (&self.request, &self.response);
         let moved = request.sent + response.sent + request.body_bytes() + response.body_bytes();
-        let moved = moved + self.client.stream.socket().written();
+        let moved = moved + self.client.stream.socket().written;
         if std::mem::replace(&mut self.moved, moved) == moved {
             return;
         }

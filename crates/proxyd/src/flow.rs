@@ -151,8 +151,8 @@ impl Flow {
         loop {
             let before = self.body_bytes();
             let filled = (self.held() == 0 || self.may_refill())
-                && self.out.len() < self.room
-                && (self.out.is_empty() || sink.socket().is_writable())
+                && self.out.bytes.len() < self.room
+                && (self.out.is_empty() || sink.socket().writable)
                 && self.fill(cx, source, input, pipes)?;
             let flushed = self.flush(cx, sink)?;
             if self.is_read() && self.out.is_empty() && self.held() == 0 {
@@ -182,8 +182,8 @@ impl Flow {
         }
         while !self.out.is_empty() {
             let more = self.held() > 0;
-            let Poll::Ready(sent) = sink.poll_send(cx, self.out.bytes(), more) else {
-                self.out.shrink();
+            let Poll::Ready(sent) = sink.poll_send(cx, &self.out.bytes, more) else {
+                self.out.bytes.shrink_to_fit();
                 return Ok(self.sent > sent_before);
             };
             let bytes = sent.map_err(|_| FlowError::Sink)?;
@@ -221,7 +221,7 @@ impl Flow {
         {
             return Ok(moved);
         }
-        let room = self.room.saturating_sub(self.out.len());
+        let room = self.room.saturating_sub(self.out.bytes.len());
         if room == 0 {
             return Ok(false);
         }
@@ -242,8 +242,8 @@ impl Flow {
 
     /// Body bytes that came together with a head.
     fn take_buffered(&mut self, input: &mut Input, left: u64) {
-        let take = input.bytes().len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        self.out.push(&input.bytes()[..take]);
+        let take = input.bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        self.out.bytes.extend_from_slice(&input.bytes[..take]);
         input.consume(take);
         self.copied += take as u64;
         self.took(take as u64);
@@ -302,7 +302,7 @@ impl Flow {
         pipes: &mut Pool,
     ) -> Result<bool, FlowError> {
         let decoded = self.decode(input)?;
-        if self.left.is_done() || (decoded && self.out.len() >= self.room) {
+        if self.left.is_done() || (decoded && self.out.bytes.len() >= self.room) {
             return Ok(true);
         }
         let inside = self.left.next_bytes();
@@ -334,16 +334,18 @@ impl Flow {
     /// Decodes what has come, as far as there is room for it; true if there was anything.
     fn decode(&mut self, input: &mut Input) -> Result<bool, FlowError> {
         let mut any = false;
-        while self.out.len() < self.room && !self.left.is_done() {
+        while self.out.bytes.len() < self.room && !self.left.is_done() {
             let Body::Chunked(chunks) = &mut self.left else { break };
-            let (used, event) = chunks.next(input.bytes()).map_err(FlowError::Chunk)?;
+            let (used, event) = chunks.next(&input.bytes).map_err(FlowError::Chunk)?;
             let framed = self.framed;
             match event {
-                Event::Size(size) if framed => self.out.push(format!("{size:x}\r\n").as_bytes()),
-                Event::ChunkEnd if framed => self.out.push(b"\r\n"),
-                Event::End if framed => self.out.push(b"0\r\n\r\n"),
+                Event::Size(size) if framed => {
+                    self.out.bytes.extend_from_slice(format!("{size:x}\r\n").as_bytes())
+                }
+                Event::ChunkEnd if framed => self.out.bytes.extend_from_slice(b"\r\n"),
+                Event::End if framed => self.out.bytes.extend_from_slice(b"0\r\n\r\n"),
                 Event::Data(bytes) => {
-                    self.out.push(&input.bytes()[..bytes]);
+                    self.out.bytes.extend_from_slice(&input.bytes[..bytes]);
                     self.copied += bytes as u64;
                 }
                 _ => {}

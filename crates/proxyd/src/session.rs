@@ -112,7 +112,7 @@ impl Client {
     fn understand(&mut self, head: Result<usize, Refusal>) -> Result<Asked, Answer> {
         let started = Instant::now();
         let shared = &self.worker.shared;
-        let input = self.conn.input.bytes();
+        let input = &self.conn.input.bytes;
         let is_head = input.starts_with(b"HEAD ");
         let refuse = |refusal: Refusal, name: &str| self.refuse(refusal, is_head, name, started);
         let end = head.map_err(|refusal| refuse(refusal, ""))?;

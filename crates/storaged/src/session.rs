@@ -57,9 +57,9 @@ async fn exchange(
     head: Result<usize, Ended>,
 ) -> Option<bool> {
     let started = Instant::now();
-    let is_head = conn.input.bytes().starts_with(b"HEAD ");
+    let is_head = conn.input.bytes.starts_with(b"HEAD ");
     let request = head.map_err(|ended| refusal(worker, ended)).and_then(|bytes| {
-        let request = parse(&conn.input.bytes()[..bytes]);
+        let request = parse(&conn.input.bytes[..bytes]);
         conn.input.consume(bytes);
         request
     });
@@ -206,7 +206,7 @@ async fn put(
     }
     let mut pace = Pace::new(config.options.body_timeout);
     while !body.is_done() {
-        let Ok((taken, content)) = body.next(conn.input.bytes()) else {
+        let Ok((taken, content)) = body.next(&conn.input.bytes) else {
             return Some(last.error(400, "the chunked body is malformed"));
         };
         if taken == 0 {
@@ -226,7 +226,7 @@ async fn put(
             return Some(last.error(413, TOO_LARGE));
         }
         if content > 0
-            && let Err(error) = upload.write(&conn.input.bytes()[..content])
+            && let Err(error) = upload.write(&conn.input.bytes[..content])
         {
             return Some(worker.failed(last, &error));
         }

@@ -1,6 +1,5 @@
 //! Takes connections in, or turns them away.
 
-use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,17 +34,7 @@ pub(super) struct Listener {
     pub(super) socket: Arc<OwnedFd>,
 }
 
-impl Listener {
-    pub(super) fn watch(&self) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
-        // SAFETY: the descriptor is the one that the shared owner keeps open.
-        unsafe { AsyncFd::register_with_interest(Arc::clone(&self.socket), Interest::READABLE) }
-            .map_err(io::Error::from)
-    }
-}
-
-type Accepted = (OwnedFd, Option<SocketAddr>);
-
-fn take(socket: &OwnedFd) -> Result<Accepted, Errno> {
+fn take(socket: &OwnedFd) -> Result<(OwnedFd, Option<SocketAddr>), Errno> {
     loop {
         match acceptfrom_with(socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok((socket, peer)) => {
@@ -139,14 +128,14 @@ fn admit<S: Service>(
 
 async fn serve_metrics(core: Arc<Core>, mut conn: Conn) {
     let Ok(head) = conn.head(&LIMITS, METRICS_PATIENCE).await else { return };
-    let (status, body) = match parse_request(&conn.input.bytes()[..head], &LIMITS) {
+    let (status, body) = match parse_request(&conn.input.bytes[..head], &LIMITS) {
         Err(refusal) => (refusal.status, format!("{}\n", refusal.reason)),
         Ok(request) if request.target.path != "/metrics" => (404, "try /metrics\n".to_owned()),
         Ok(_) => (200, core.metrics()),
     };
     let mut reply = Reply::new(status, false);
     reply.field("Content-Type", CONTENT_TYPE);
-    let reply = reply.end_with(body.as_bytes(), conn.input.bytes().starts_with(b"HEAD "));
+    let reply = reply.end_with(body.as_bytes(), conn.input.bytes.starts_with(b"HEAD "));
     let sent = tokio::time::timeout(METRICS_PATIENCE, conn.stream.write_all(&reply)).await;
     if let Ok(Ok(())) = sent {
         conn.stream.end_sending();

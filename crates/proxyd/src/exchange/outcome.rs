@@ -45,7 +45,7 @@ impl Exchange<'_> {
     /// The answer is with the kernel, to its last byte.
     pub(super) fn complete(&mut self, upstream: Upstream) -> Next {
         let sent = self.sent_at.is_some() && !self.broken;
-        let clean = upstream.input.is_empty() && !upstream.conn.socket().is_half_closed();
+        let clean = upstream.input.is_empty() && !upstream.conn.socket().half_closed;
         if self.keep_backend && sent && clean && !self.client.ticket.is_draining() {
             self.worker.upstreams.keep(upstream);
         }
@@ -140,9 +140,9 @@ impl Exchange<'_> {
     }
 
     pub(super) fn timeout(&self, up: &Conn) -> Error {
-        let client_takes = self.client.stream.socket().is_writable();
+        let client_takes = self.client.stream.socket().writable;
         let (by_client, what) = if self.sent_at.is_none() {
-            (up.socket().is_writable(), "the request's body makes no progress")
+            (up.socket().writable, "the request's body makes no progress")
         } else if self.status.is_none() {
             // Interim answers that the client doesn't take hold up the final one.
             (!self.response.out.is_empty() && !client_takes, "no answer")
