@@ -129,14 +129,10 @@ pub fn object(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> Value {
             "machine": newest(side).map(|record| &record.machine),
         })
     };
-    let differ: Vec<Value> = machines(a, b, comparison)
-        .iter()
-        .map(|one| json!({"what": one.what, "a": one.a, "b": one.b}))
-        .collect();
     json!({
         "a": side(a),
         "b": side(b),
-        "differences": differ,
+        "differences": machines(a, b, comparison),
         "sentences": sentences(comparison),
         "cells": comparison.cells.iter().map(cell_json).collect::<Vec<Value>>(),
         "only_a": comparison.only_a,

@@ -1,7 +1,7 @@
 //! How many lines of a cache calls displace.
 
 use ntcopy_record::Record;
-use ntcopy_record::stats::footprint::{CallFigures, Check, LevelFigures, levels};
+use ntcopy_record::stats::footprint::{CallFigures, LevelFigures, levels};
 use serde_json::{Value, json};
 
 use crate::view::{Grid, with_results};
@@ -49,7 +49,7 @@ pub(crate) fn json(record: &Record) -> Value {
             .map(|line| json!({"params": {}, "mode": line.mode, "unavailable": line.why})),
     );
     let mut object = with_results(record, results);
-    object["levels"] = levels.iter().map(level_object).collect();
+    object["levels"] = json!(levels);
     object
 }
 
@@ -68,25 +68,4 @@ fn results(level: &LevelFigures) -> Vec<Value> {
         })
     };
     level.calls.iter().map(one).collect()
-}
-
-fn level_object(level: &LevelFigures) -> Value {
-    let check = |check: &Check| {
-        json!({
-            "how": check.how,
-            "known_lines": check.known_lines,
-            "found_lines": check.found_lines,
-            "off": check.off,
-            "agrees": check.agrees(),
-        })
-    };
-    json!({
-        "level": level.level,
-        "primed_lines": level.primed_lines,
-        "threshold_cycles": level.threshold_cycles,
-        "missing_lines": level.missing_lines,
-        "least_lines": level.least_lines,
-        "curve": level.curve,
-        "checks": level.checks.iter().map(check).collect::<Vec<Value>>(),
-    })
 }

@@ -1,10 +1,12 @@
 //! What there is to tell of a machine, its kernel and the program, and in what two of them differ.
 
+use serde::Serialize;
+
 use crate::record::{Machine, Record, Topology};
 use crate::units::{Bytes, about_size};
 
 /// One difference, both sides in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     pub what: &'static str,
     pub a: String,

@@ -1,5 +1,7 @@
 //! What a record of footprints says: how many lines of a cache each call displaced.
 
+use serde::Serialize;
+
 use super::{Versus, interval, median};
 use crate::record::{Cell, ExperimentKind, MISSES_PERMILLE, Record, Sample, number, word};
 
@@ -28,7 +30,8 @@ const FULL: f64 = 0.97;
 /// A known displacer that is found within this part of what it is agrees.
 const AGREES: f64 = 0.05;
 
-#[derive(Debug, Clone, PartialEq)]
+/// As JSON, it is what programs are told of the level.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LevelFigures {
     /// `L2` or `LLC`.
     pub level: String,
@@ -43,11 +46,12 @@ pub struct LevelFigures {
     pub curve: Vec<(f64, f64)>,
     /// Known displacers, and as what they are found.
     pub checks: Vec<Check>,
+    #[serde(skip)]
     pub calls: Vec<CallFigures>,
 }
 
 /// A known displacer, held against what was found.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Check {
     /// `read`, `flushed` or `written-nt`.
     pub how: String,
@@ -59,6 +63,8 @@ pub struct Check {
     /// How far off that is, as a part of the lines that are known: of those written past the
     /// caches none should be found.
     pub off: f64,
+    /// Whether it is found as what it is.
+    pub agrees: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -81,20 +87,12 @@ pub struct CallFigures {
     pub is_at_least: bool,
 }
 
-impl Check {
-    /// Whether it is found as what it is.
-    #[must_use]
-    pub fn agrees(&self) -> bool {
-        self.off.abs() <= AGREES
-    }
-}
-
 impl LevelFigures {
     /// How far known displacers are off, and why if they are.
     #[must_use]
     pub fn sentence(&self) -> String {
         let (good, bad): (Vec<&Check>, Vec<&Check>) =
-            self.checks.iter().partition(|check| check.agrees());
+            self.checks.iter().partition(|check| check.agrees);
         let words = |check: &Check| {
             let how = match check.how.as_str() {
                 "read" => "lines read",
@@ -232,7 +230,8 @@ fn check(level: &LevelFigures, how: &str, cell: &Cell, net: &[f64]) -> Option<Ch
     };
     let wanted = if how == "written-nt" { 0.0 } else { known_lines };
     let off = (found_lines - wanted) / known_lines.max(1.0);
-    Some(Check { how: how.to_owned(), known_lines, found_lines, off })
+    let agrees = off.abs() <= AGREES;
+    Some(Check { how: how.to_owned(), known_lines, found_lines, off, agrees })
 }
 
 fn one(
@@ -321,7 +320,7 @@ pub(crate) mod tests {
             ("check-written-nt", Some(250), 12),
         ];
         let level = &levels(&record(&good))[0];
-        assert!(level.checks.iter().all(Check::agrees), "{level:?}");
+        assert!(level.checks.iter().all(|check| check.agrees), "{level:?}");
         assert!(level.sentence().contains("within 5 %"), "{}", level.sentence());
         for bad in [
             ("check-read", Some(300), 410),
@@ -330,7 +329,7 @@ pub(crate) mod tests {
         ] {
             let level = &levels(&record(&[bad]))[0];
             let sentence = level.sentence();
-            assert!(!level.checks[0].agrees(), "{sentence}");
+            assert!(!level.checks[0].agrees, "{sentence}");
             assert!(sentence.contains("off by more than 5 %"), "{sentence}");
         }
     }
