@@ -2,7 +2,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::super::testing::{Sketch, crossover, error, unavailable};
+use super::super::testing::{crossover, error, pairs, unavailable};
 use super::super::{End, Line, LookEnd};
 use super::*;
 use crate::record::testing;
@@ -125,9 +125,7 @@ fn an_end_must_be_the_last_line_and_count_right() {
 
 #[test]
 fn a_sample_that_took_no_time_is_no_sample() {
-    let mut sketch = Sketch::new(&["copy"]);
-    sketch.pair(0, 0, &[1000]);
-    let mut record = sketch.record();
+    let mut record = pairs(&["copy"], 1, &[1000]);
     record.samples[0].elapsed_ns = 0;
     assert!(refused(&text(&lines(&record))).contains("took no time"));
 }

@@ -39,6 +39,13 @@ impl Sketch {
     }
 }
 
+/// A record of one cell, with the same rates in each of this number of pairs.
+pub fn pairs(modes: &[&str], pairs: u32, rates: &[u64]) -> Record {
+    let mut sketch = Sketch::new(modes);
+    (0..pairs).for_each(|pair| sketch.pair(0, pair, rates));
+    sketch.record
+}
+
 /// A sample of nothing but bytes and time: cell, pair and position.
 pub fn sample(
     (cell, pair, position): (u32, u32, u32),

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::record::testing::{Sketch, record};
+use crate::record::testing::{Sketch, pairs, record};
 
 #[test]
 fn ratio_is_taken_inside_pairs_not_over_medians() {
@@ -19,44 +19,30 @@ fn ratio_is_taken_inside_pairs_not_over_medians() {
 
 #[test]
 fn medians_are_bytes_per_second() {
-    let mut sketch = Sketch::new(&["copy", "nt"]);
-    for pair in 0..5 {
-        sketch.pair(0, pair, &[1000, 2000]);
-    }
-    let result = versus(&sketch.record(), 0, "nt", "copy", THROUGHPUT).unwrap();
+    let record = pairs(&["copy", "nt"], 5, &[1000, 2000]);
+    let result = versus(&record, 0, "nt", "copy", THROUGHPUT).unwrap();
     assert!((result.other_median - 1000.0).abs() < 0.01, "{result:?}");
     assert!((result.median - 2000.0).abs() < 0.01, "{result:?}");
 }
 
 #[test]
 fn fewer_than_five_pairs_make_no_result() {
-    let mut sketch = Sketch::new(&["copy", "nt"]);
-    for pair in 0..4 {
-        sketch.pair(0, pair, &[1000, 2000]);
-    }
-    assert_eq!(results(&sketch.record()), []);
-    sketch.pair(0, 4, &[1000, 2000]);
-    assert!(!results(&sketch.record()).is_empty());
+    let record = pairs(&["copy", "nt"], 4, &[1000, 2000]);
+    assert_eq!(results(&record), []);
+    let record = pairs(&["copy", "nt"], 5, &[1000, 2000]);
+    assert!(!results(&record).is_empty());
 }
 
 #[test]
 fn a_pair_that_lacks_a_side_does_not_count() {
-    let mut sketch = Sketch::new(&["copy", "nt"]);
-    for pair in 0..6 {
-        sketch.pair(0, pair, &[1000, 2000]);
-    }
-    let mut record = sketch.record();
+    let mut record = pairs(&["copy", "nt"], 6, &[1000, 2000]);
     record.samples.retain(|sample| sample.pair != 3 || sample.mode == "nt");
     assert_eq!(results(&record)[0].versus.ratios.len(), 5);
 }
 
 #[test]
 fn sends_have_a_result_of_their_own_only_where_they_were_clocked() {
-    let mut sketch = Sketch::new(&["copy", "nt"]);
-    for pair in 0..5 {
-        sketch.pair(0, pair, &[1000, 2000]);
-    }
-    let mut record = sketch.record();
+    let mut record = pairs(&["copy", "nt"], 5, &[1000, 2000]);
     let metrics: Vec<_> = results(&record).iter().map(|result| result.metric).collect();
     assert_eq!(metrics, [THROUGHPUT, SEND_THROUGHPUT]);
     record.samples.iter_mut().for_each(|sample| sample.phases_ns.clear());
@@ -67,13 +53,10 @@ fn sends_have_a_result_of_their_own_only_where_they_were_clocked() {
 #[test]
 fn the_baseline_is_not_compared_with_itself_and_an_empty_record_has_no_results() {
     assert_eq!(results(&record(&["copy"], &[])), []);
-    let mut sketch = Sketch::new(&["copy"]);
-    for pair in 0..9 {
-        sketch.pair(0, pair, &[1000]);
-    }
-    assert_eq!(results(&sketch.record()), []);
-    assert!(mode_median(&sketch.record(), 0, "copy", THROUGHPUT).is_some());
-    assert!(mode_median(&sketch.record(), 0, "nt", THROUGHPUT).is_none());
+    let record = pairs(&["copy"], 9, &[1000]);
+    assert_eq!(results(&record), []);
+    assert!(mode_median(&record, 0, "copy", THROUGHPUT).is_some());
+    assert!(mode_median(&record, 0, "nt", THROUGHPUT).is_none());
 }
 
 #[test]

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::record::Sample;
-use crate::record::testing::{self, Sketch, crossover, error, record, unavailable};
+use crate::record::testing::{self, Sketch, crossover, error, pairs, record, unavailable};
 use crate::stats::measured_tests as http;
 use crate::stats::{THROUGHPUT, Verdict};
 
@@ -37,11 +37,7 @@ fn published_configurations_are_named_by_their_label() {
 
 #[test]
 fn a_missing_mode_is_said_with_its_reason_and_comes_first() {
-    let mut sketch = Sketch::new(&["copy", "vmsplice"]);
-    for pair in 0..5 {
-        sketch.pair(0, pair, &[1000, 2000]);
-    }
-    let mut record = sketch.record();
+    let mut record = pairs(&["copy", "vmsplice"], 5, &[1000, 2000]);
     record.unavailable.push(unavailable("nt", "this kernel has no MSG_NTCOPY; try --kernel um"));
     assert_eq!(
         sentences(&record),
@@ -54,9 +50,7 @@ fn a_missing_mode_is_said_with_its_reason_and_comes_first() {
 
 #[test]
 fn too_few_pairs_give_no_verdict() {
-    let mut sketch = Sketch::new(&["copy", "nt"]);
-    sketch.pair(0, 0, &[1000, 2000]);
-    let mut record = sketch.record();
+    let mut record = pairs(&["copy", "nt"], 1, &[1000, 2000]);
     record.complete = false;
     assert_eq!(
         sentences(&record),
@@ -142,11 +136,7 @@ proptest! {
 #[test]
 fn sends_of_two_kernels_are_held_against_both_kinds_of_plain_ones() {
     let modes = ["unpatched", "patched", "nt", "adaptive"];
-    let mut sketch = Sketch::new(&modes);
-    for pair in 0..5 {
-        sketch.pair(0, pair, &[1000, 1100, 1320, 1210]);
-    }
-    let record = sketch.record();
+    let record = pairs(&modes, 5, &[1000, 1100, 1320, 1210]);
     let said = sentences(&record).join("\n");
     for words in [
         "nt relative to unpatched, throughput: win, 1.32x",
