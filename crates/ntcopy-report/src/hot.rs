@@ -19,14 +19,20 @@ pub(crate) struct Hot {
     pub beside: String,
     /// Whether that were sends, rather than copies in user space.
     is_of_sends: bool,
-    /// Mode and nanoseconds at the median.
-    pub lines: Vec<(String, f64)>,
-    /// Mode and nanoseconds that 99 of 100 walks or passes did not exceed.
-    pub tails: Vec<(String, f64)>,
+    pub lines: Vec<Line>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Line {
+    pub mode: String,
+    /// Nanoseconds that half of the walks or passes did not exceed.
+    pub p50: f64,
+    /// Those that 99 of 100 did not.
+    pub p99: f64,
 }
 
 pub(crate) fn all(record: &Record) -> Vec<Hot> {
-    record.cells.iter().filter_map(|cell| one(record, cell)).collect()
+    record.cells.iter().filter_map(|cell| of_cell(record, cell)).collect()
 }
 
 /// The hot set that plain copies or sends slow down most; of sends, if there are any.
@@ -41,21 +47,19 @@ pub(crate) fn worst(records: &[&Record]) -> Option<Hot> {
     of(true).or_else(|| of(false))
 }
 
-fn one(record: &Record, cell: &Cell) -> Option<Hot> {
+pub(crate) fn of_cell(record: &Record, cell: &Cell) -> Option<Hot> {
     let bytes = number(&cell.params, "hot_set_bytes")?;
-    let of = |part: f64| -> Vec<(String, f64)> {
-        let all = Measured::all(record, cell);
-        let lines = all.iter().filter_map(|one| Some((one.mode.to_owned(), one.line_ns(part)?)));
-        let mut lines: Vec<(String, f64)> = lines.collect();
-        lines.sort_by_key(|(mode, _)| {
-            MODES.iter().position(|known| known == mode).unwrap_or(MODES.len())
-        });
-        lines
+    let line = |one: &Measured<'_>| {
+        let (p50, p99) = (one.line_ns(0.5)?, one.line_ns(0.99)?);
+        Some(Line { mode: one.mode.to_owned(), p50, p99 })
     };
+    let mut lines: Vec<Line> = Measured::all(record, cell).iter().filter_map(line).collect();
+    lines.sort_by_key(|line| {
+        MODES.iter().position(|mode| line.mode == *mode).unwrap_or(MODES.len())
+    });
     let is_of_sends = word(&cell.params, "form") != Some("copies");
     let (beside, _) = group_words(&cell.params, &["hot_set_bytes", "pass_bytes"]);
-    let lines = of(0.5);
-    (lines.len() > 1).then(|| Hot { bytes, beside, is_of_sends, lines, tails: of(0.99) })
+    (lines.len() > 1).then_some(Hot { bytes, beside, is_of_sends, lines })
 }
 
 impl Hot {
@@ -64,34 +68,30 @@ impl Hot {
         text::size(self.bytes)
     }
 
-    fn line(&self, mode: &str) -> Option<f64> {
-        self.lines.iter().find(|(known, _)| known == mode).map(|(_, ns)| *ns)
-    }
-
-    fn tail(&self, mode: &str) -> Option<f64> {
-        self.tails.iter().find(|(known, _)| known == mode).map(|(_, ns)| *ns)
+    pub(crate) fn line(&self, mode: &str) -> Option<&Line> {
+        self.lines.iter().find(|line| line.mode == mode)
     }
 
     /// How much longer a line takes beside plain sends or copies than alone; 0 where that is not
     /// known.
     pub(crate) fn slow_down(&self) -> f64 {
-        self.line(COPY).zip(self.line(IDLE)).map_or(0.0, |(plain, idle)| plain / idle)
+        self.line(COPY).zip(self.line(IDLE)).map_or(0.0, |(plain, idle)| plain.p50 / idle.p50)
     }
 
     /// What a hinted send or copy leaves of it: the wanted mode, or `nt` where that is missing.
     pub(crate) fn sentence(&self, wanted: &str) -> Option<String> {
         let (idle, plain) = (self.line(IDLE)?, self.line(COPY)?);
-        let mode = if self.line(wanted).is_some() { wanted } else { "nt" };
-        let hinted = self.line(mode)?;
-        let (hinted_tail, plain_tail) = (self.tail(mode)?, self.tail(COPY)?);
-        let idle_tail = self.tail(IDLE)?;
+        let hinted = self.line(wanted).or_else(|| self.line("nt"))?;
+        let told = |line: &Line| format!("{:.1} ns (p99 {:.1})", line.p50, line.p99);
         let (what, hint) =
             if self.is_of_sends { ("sends", "hinted") } else { ("copies", "non-temporal") };
         Some(format!(
-            "A line of a hot set of {} takes {hinted:.1} ns (p99 {hinted_tail:.1}) alongside {hint} \
-             {what}, {plain:.1} ns (p99 {plain_tail:.1}) alongside plain ones, and {idle:.1} ns (p99 \
-             {idle_tail:.1}) alone.",
-            self.size()
+            "A line of a hot set of {} takes {} alongside {hint} {what}, {} alongside plain ones, and \
+             {} alone.",
+            self.size(),
+            told(hinted),
+            told(plain),
+            told(idle)
         ))
     }
 }

@@ -1,16 +1,15 @@
 //! Makes a panel of a picture from a record and what the index says of a chart.
 
-use ntcopy_record::stats::{Measured, PER_CPU, THROUGHPUT, WALKS, mode_median, versus};
+use ntcopy_record::stats::{PER_CPU, THROUGHPUT, mode_median, versus};
 use ntcopy_record::{Cell, Record, number, word};
 
 use super::index::{self, ChartSpec};
 use super::{Error, GENERATED};
+use crate::hot;
 use crate::plot::{self, Axis, Bar, Bars, Chart, LETTER, Line, Point, slot};
 use crate::svg::{Place, Svg};
 use crate::text;
 
-/// Bytes of a line, the unit of a walk.
-const LINE_BYTES: u64 = 64;
 /// The title above a panel, a line of its legend, and the room between panels.
 const TITLE: f64 = 26.0;
 const ROW: f64 = 20.0;
@@ -124,20 +123,14 @@ fn legend(svg: &mut Svg, lines: &[Line], top: f64) -> f64 {
 /// A group a cell, a bar a mode: nanoseconds that a victim takes for a line of its hot set.
 fn bars(record: &Record, spec: &ChartSpec, cells: &[&Cell]) -> Option<Panel> {
     let group = |cell: &&Cell| {
-        let all = Measured::all(record, cell);
-        let lines = number(&cell.params, "pass_bytes")
-            .or_else(|| number(&cell.params, "hot_set_bytes"))
-            .map_or(1, |bytes| bytes / LINE_BYTES) as f64;
+        let hot = hot::of_cell(record, cell)?;
         let bar = |(index, (mode, name)): (usize, &(String, String))| {
-            let value = 1e9 / mode_median(record, cell.cell, mode, WALKS)? / lines;
-            let slot = (mode != "idle").then(|| slot(mode, index));
-            let p99 = all.iter().find(|one| one.mode == mode).and_then(|one| one.line_ns(0.99));
-            Some(Bar { name: name.clone(), slot, value, p99 })
+            Some(Bar::new(name, hot.line(mode)?, index))
         };
-        Bars { name: place(cell), bars: spec.lines.iter().enumerate().filter_map(bar).collect() }
+        let bars = spec.lines.iter().enumerate().filter_map(bar).collect();
+        Some(Bars { name: place(cell), bars })
     };
-    let mut groups: Vec<Bars> = cells.iter().map(group).collect();
-    groups.retain(|group| !group.bars.is_empty());
+    let groups: Vec<Bars> = cells.iter().filter_map(group).collect();
     let (mut svg, top) = titled(&spec.title);
     svg.text("start", (4.0, top + 14.0), "ns per line of the hot set");
     let (drawn, (width, height)) = plot::bars(&groups, "ns", BARS);

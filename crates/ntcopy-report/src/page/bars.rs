@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use ntcopy_record::{ExperimentKind, Record};
 
-use crate::hot::{self, Hot};
-use crate::plot::{self, Bar, Bars, slot};
+use crate::hot::{self, Hot, Line};
+use crate::plot::{self, Bar, Bars};
 use crate::text;
 
 /// Hot sets that are drawn: those that plain copies or sends slow down most.
@@ -58,12 +58,6 @@ fn name(hot: &Hot) -> Vec<String> {
 }
 
 fn bars(hot: &Hot, name: String) -> Bars {
-    let bar = |(row, (mode, ns)): (usize, &(String, f64))| Bar {
-        name: mode.clone(),
-        // A victim that is left alone has no mode's colour.
-        slot: (mode != "idle").then(|| slot(mode, row)),
-        value: *ns,
-        p99: hot.tails.iter().find(|(tail, _)| tail == mode).map(|(_, ns)| *ns),
-    };
+    let bar = |(row, line): (usize, &Line)| Bar::new(&line.mode, line, row);
     Bars { name, bars: hot.lines.iter().enumerate().map(bar).collect() }
 }

@@ -1,6 +1,9 @@
 //! Bars from left to right, in groups, each with its name before it and its figure after it.
 
-use super::LETTER;
+use ntcopy_record::stats::IDLE;
+
+use super::{LETTER, slot};
+use crate::hot::Line;
 use crate::svg::{Place, Svg};
 
 /// A name, and its bars.
@@ -16,16 +19,19 @@ pub(crate) struct Bar {
     /// Its look; none of what is compared with nothing.
     pub slot: Option<usize>,
     pub value: f64,
-    /// What 99 of 100 did not exceed, where that is told.
-    pub p99: Option<f64>,
+    /// What 99 of 100 did not exceed.
+    pub p99: f64,
 }
 
 impl Bar {
+    /// A line of a hot set. A victim that is left alone has no mode's colour.
+    pub(crate) fn new(name: &str, line: &Line, index: usize) -> Bar {
+        let slot = (line.mode != IDLE).then(|| slot(&line.mode, index));
+        Bar { name: name.to_owned(), slot, value: line.p50, p99: line.p99 }
+    }
+
     fn told(&self, unit: &str) -> String {
-        match self.p99 {
-            Some(p99) => format!("{:.1} {unit} (p99 {p99:.1})", self.value),
-            None => format!("{:.1} {unit}", self.value),
-        }
+        format!("{:.1} {unit} (p99 {:.1})", self.value, self.p99)
     }
 }
 
@@ -66,15 +72,16 @@ mod tests {
 
     #[test]
     fn what_is_twice_as_much_is_twice_as_long_and_the_longest_figure_has_room() {
-        let bar = |name: &str, value| Bar { name: name.to_owned(), slot: None, value, p99: None };
+        let line = |value| Line { mode: IDLE.to_owned(), p50: value, p99: value };
+        let bar = |name: &str, value| Bar::new(name, &line(value), 0);
         let group = Bars { name: "g".to_owned(), bars: vec![bar("a", 5.0), bar("bb", 10.0)] };
-        let (svg, (width, height)) = bars(&[group], "ns", 200.0);
+        let (svg, (width, height)) = bars(&[group], "ns", 300.0);
         let svg = svg.in_page("c", (width, height), "n").into_string();
         let wide = |at: usize| -> f64 {
             let rect = svg.split("<rect").nth(at).unwrap();
             rect.split("width=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
         };
         assert!((wide(2) - 2.0 * wide(1)).abs() < 0.2, "{svg}");
-        assert!(wide(2) < 200.0 - 7.0 * LETTER, "{svg}");
+        assert!(wide(2) < 300.0 - 18.0 * LETTER, "{svg}");
     }
 }
