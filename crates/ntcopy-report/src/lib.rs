@@ -10,7 +10,6 @@ pub mod compare;
 pub mod documents;
 mod experiment;
 mod footprint;
-mod hardware;
 mod hot;
 pub mod json;
 pub mod page;

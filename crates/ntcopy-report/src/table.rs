@@ -10,7 +10,7 @@ use ntcopy_record::{Record, foreign};
 
 use crate::text::{ascii, cell, cells, wrapped};
 use crate::view::Grid;
-use crate::{experiment, hardware, text};
+use crate::{experiment, text};
 
 /// The results for a terminal, in ASCII. Ends in a newline.
 pub fn terminal(record: &Record) -> String {
@@ -83,7 +83,7 @@ fn remarks(record: &Record) -> Vec<String> {
         lines.push("The record was cut short; what it holds is good.".to_owned());
     }
     lines.extend(troubles(record));
-    let missing = hardware::missing(record);
+    let missing = missing_counters(record);
     if !missing.is_empty() && !record.cells.is_empty() {
         lines.push(format!("Hardware counters: {}.", missing.join("; ")));
     }
@@ -102,6 +102,15 @@ pub(crate) fn troubles(record: &Record) -> Vec<String> {
         lines.push(format!("{kind} in cell {}, mode {}: {}", error.cell, error.mode, error.what));
     }
     lines
+}
+
+/// Which hardware counters are not to be had and why, those with the same reason together; empty
+/// where all are to be had, or the record is older than the counters.
+pub(crate) fn missing_counters(record: &Record) -> Vec<String> {
+    let counters = record.machine.hardware_counters.iter();
+    let missing = counters.filter_map(|one| Some((one.missing.as_deref()?, one.name.as_str())));
+    let said = |(why, names): (&str, Vec<&str>)| format!("{}: n/a ({why})", names.join(", "));
+    grouped(missing).into_iter().map(said).collect()
 }
 
 /// Cells in which nothing is to be had, once for each reason.

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use ntcopy_record::{Record, compare};
 
 use super::scroll;
-use crate::hardware;
+use crate::table;
 
 /// For each record, the one whose section has the table of their machine: the newest of those of
 /// which the same is to be said.
@@ -50,7 +50,7 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
     let counted = counters.iter().filter(|counter| counter.missing.is_none());
     let counted: Vec<String> =
         counted.map(|counter| format!("{} ({})", counter.name, counter.source)).collect();
-    let all = [counted, hardware::missing(record)].concat();
+    let all = [counted, table::missing_counters(record)].concat();
     if !all.is_empty() {
         facts.push(("hardware counters", all.join("; ")));
     }

@@ -30,15 +30,20 @@ pub(super) fn tables(ids: &str, grids: &[Grid]) -> Markup {
 }
 
 fn table(id: &str, grid: &Grid) -> Markup {
+    let table = scroll_wide(id, &figures(grid));
+    html! { section class="group" { h4 id=(id) { (grid.heading) } (table) } }
+}
+
+/// A table without its heading.
+pub(super) fn figures(grid: &Grid) -> Markup {
     let second = grid.header.get(1).map(String::as_str);
-    let class = if matches!(second, Some("way" | "mode")) { "figures ways" } else { "figures" };
-    let table = html! {
-        table class=(class) {
+    let has_names = matches!(second, Some("mode" | "measured on"));
+    html! {
+        table class=(if has_names { "figures ways" } else { "figures" }) {
             thead { tr { @for name in &grid.header { (head(name)) } } }
             @for group in groups(&grid.rows) { (rows(group)) }
         }
-    };
-    html! { section class="group" { h4 id=(id) { (grid.heading) } (scroll_wide(id, &table)) } }
+    }
 }
 
 /// What stands above a column; above one of names, nothing may.
