@@ -252,8 +252,8 @@ pub fn advise(records: &[&Record], target: &Target) -> Vec<Advice> {
     // Those over unix sockets are always the first.
     let chosen = (choice, &sends[0]);
     let mut all = vec![
-        glibc::memcpy(records, target),
-        glibc::memset(records, target),
+        glibc::advice(&glibc::MEMCPY, records, target),
+        glibc::advice(&glibc::MEMSET, records, target),
         hints::setting(records, chosen, target),
         hints::cache_bytes(records, choice, target),
         nocache::nocache(records, target),

@@ -10,7 +10,7 @@ use super::pays::spread;
 use super::points::{
     Gain, Point, Question, argument, cells, figure, ids, number, points, tally, wins_from,
 };
-use super::{Advice, Decision, Target, Topic, Tunable, Value};
+use super::{Advice, Decision, Target, Topic, Tunable, Tunables, Value};
 use crate::record::{Cell, Machine, Record};
 use crate::stats::{THROUGHPUT, Verdict};
 use crate::units::Bytes;
@@ -21,8 +21,8 @@ const LIBC: &str = "libc";
 const TUNED_BYTES: &str = "libc_tuned_threshold_bytes";
 const UNIT: &str = "a call";
 
-/// The functions' names, and what is different about them.
-struct Function {
+/// A function's name, and what is different about it.
+pub struct Function {
     topic: Topic,
     name: &'static str,
 }
@@ -37,24 +37,13 @@ impl Function {
     }
 }
 
-const MEMCPY: Function = Function { topic: Topic::MemcpyThreshold, name: "memcpy" };
-const MEMSET: Function = Function { topic: Topic::MemsetThreshold, name: "memset" };
+pub const MEMCPY: Function = Function { topic: Topic::MemcpyThreshold, name: "memcpy" };
+pub const MEMSET: Function = Function { topic: Topic::MemsetThreshold, name: "memset" };
 
-pub fn memcpy(records: &[&Record], target: &Target) -> Advice {
-    advice(&MEMCPY, target.tunables.memcpy.as_ref(), records, target)
-}
-
-pub fn memset(records: &[&Record], target: &Target) -> Advice {
-    advice(&MEMSET, target.tunables.memset.as_ref(), records, target)
-}
-
-fn advice(
-    function: &Function,
-    tunable: Option<&Tunable>,
-    records: &[&Record],
-    target: &Target,
-) -> Advice {
+pub fn advice(function: &Function, records: &[&Record], target: &Target) -> Advice {
     let libc = &target.machine.libc;
+    let Tunables { memcpy, memset, .. } = &target.tunables;
+    let tunable = if function.topic == Topic::MemcpyThreshold { memcpy } else { memset };
     let Some(tunable) = tunable else {
         return Advice::bare(function.topic, Decision::NotHere, not_here(function, libc));
     };

@@ -173,7 +173,7 @@ fn memset_has_a_threshold_from_2_40_on() {
     target.machine.libc = "glibc 2.41".into();
     target.machine.libc_memset_nt_threshold_bytes = Some(OWN);
     target.tunables = Tunables::of_release("glibc 2.41");
-    let advice = glibc::memset(&[], &target);
+    let advice = glibc::advice(&glibc::MEMSET, &[], &target);
     assert_eq!(advice.decision, Decision::NoEvidence);
     assert!(advice.run.unwrap().join(" ").starts_with("ntcopy bench memset --modes libc-tuned"));
 }
