@@ -8,7 +8,7 @@ use common::{synthetic_rounds, synthetic_sweep};
 use ntcopy_record::Record;
 use ntcopy_record::advice::Tunables;
 use ntcopy_record::advice::{Advice, Decision, Source, Target, Topic, Value, advise};
-use ntcopy_report::advice::{Opening, dropins, object, terminal};
+use ntcopy_report::advice::{Opening, dropins, terminal};
 
 /// Where the program is that a unit would start.
 const PROGRAM: &str = "/opt/ntcopy/bin/ntcopy";
@@ -95,21 +95,6 @@ fn losses_are_as_plain_as_wins() {
     let text = terminal(&UNKNOWN, &advise(&[&record], &target), &target, &[]);
     assert!(text.contains("leave off SO_NTCOPY: 0."), "{text}");
     assert!(!text.contains("SET ") && !text.contains("USE "), "{text}");
-}
-
-#[test]
-fn json_has_every_topic_and_the_figures() {
-    let (all, target) = advice();
-    let object = object(&all, &target, &[source("a", None)]);
-    let list = object["advice"].as_array().unwrap();
-    assert_eq!(list.len(), all.len());
-    let hints = list.iter().find(|one| one["topic"] == "net.core.ntcopy").unwrap();
-    assert_eq!(
-        hints["value"],
-        serde_json::json!({"kind": "sysctl", "name": "net.core.ntcopy", "value": 1})
-    );
-    assert_eq!(hints["gain"]["verdict"], "win");
-    assert_eq!(object["counted"][0]["place"], "a");
 }
 
 #[test]

@@ -322,6 +322,7 @@ pub(crate) mod tests {
         let level = &levels(&record(&good))[0];
         assert!(level.checks.iter().all(|check| check.agrees), "{level:?}");
         assert!(level.sentence().contains("within 5 %"), "{}", level.sentence());
+        assert_eq!(serde_json::to_value(level).unwrap()["checks"][0]["agrees"], true);
         for bad in [
             ("check-read", Some(300), 410),
             ("check-flushed", Some(250), 160),
