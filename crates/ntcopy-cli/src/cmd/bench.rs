@@ -9,12 +9,11 @@ mod http;
 mod launch;
 mod net;
 mod pages;
-mod pingpong;
 mod retention;
 mod unix;
 
 use std::fmt::Display;
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -29,7 +28,7 @@ pub use self::args::Place;
 use self::args::{Common, Extent};
 pub use self::boot::record_dir;
 pub use self::bulk::worker_args;
-pub use self::launch::{Booted, How, IsAsked, NO_TIMING};
+pub use self::launch::{How, IsAsked, NO_TIMING};
 use super::{not_available, signalled};
 
 const HELP: &str = "\
@@ -70,10 +69,10 @@ enum Experiment {
     #[command(after_help = app::EXAMPLES, args_override_self = true)]
     App(Box<app::AppArgs>),
     /// Client and server: requests and responses over TCP and UDP, tx-nocache-copy, the hint
-    #[command(after_help = net::EXAMPLES, args_override_self = true)]
+    #[command(after_help = net::NET_EXAMPLES, args_override_self = true)]
     Net(Box<experiments::net::Settings>),
     /// One message there and back at a time: half of the round trip
-    #[command(after_help = pingpong::EXAMPLES, args_override_self = true)]
+    #[command(after_help = net::PINGPONG_EXAMPLES, args_override_self = true)]
     Pingpong(Box<experiments::pingpong::Settings>),
     /// Copies in user space: the library against every other, by size, hot and cold
     #[command(after_help = bulk::MEMCPY_EXAMPLES, args_override_self = true)]
@@ -140,8 +139,8 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
             args.settings = extended!(args.settings);
             app::run(common, &args)
         }
-        Experiment::Net(settings) => net::run(common, &extended!(*settings)),
-        Experiment::Pingpong(settings) => pingpong::run(common, &extended!(*settings)),
+        Experiment::Net(settings) => net::net(common, &extended!(*settings)),
+        Experiment::Pingpong(settings) => net::pingpong(common, &extended!(*settings)),
         Experiment::Memcpy(settings) => bulk::memcpy(common, &extended!(*settings)),
         Experiment::Memset(settings) => bulk::memset(common, &extended!(*settings)),
         Experiment::Pages(settings) => pages::run(common, &extended!(*settings)),
@@ -181,14 +180,14 @@ fn list(experiment: &ExperimentKind) {
 
 /// This program, to be started anew for an experiment whose table is not what was asked for; it shows
 /// how far it is.
-pub fn anew() -> anyhow::Result<Command> {
+pub fn anew(arguments: &[&str]) -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
-    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
     Ok(command)
 }
 
-/// Runs the experiment, and ends it when a signal comes.
-pub fn until_ended(mut command: Command, stop: &Stop) -> anyhow::Result<ExitStatus> {
+/// Runs the experiment, and ends it when a signal comes: its exit code.
+pub fn until_ended(mut command: Command, stop: &Stop) -> anyhow::Result<u8> {
     /// Far below what a measurement takes, and no load beside it.
     const EVERY: Duration = Duration::from_millis(50);
     let mut child = command.spawn().context("cannot start the experiment")?;
@@ -200,7 +199,7 @@ pub fn until_ended(mut command: Command, stop: &Stop) -> anyhow::Result<ExitStat
             return Err(signalled(signal));
         }
         if let Some(status) = child.try_wait().context("cannot wait for the experiment")? {
-            return Ok(status);
+            return Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
         }
         thread::sleep(EVERY);
     }

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use ntcopy::cpu::Cpu;
 use ntcopy_bench::experiments::footprint::{Call, Level, Plan, TABLE};
-use ntcopy_bench::guest::Needs;
+use ntcopy_bench::guest::{self, Needs, Request};
 use ntcopy_record::{ExperimentKind, Unavailable};
 
-use super::bench::{self, Booted, How, IsAsked, Place};
+use super::bench::{self, How, IsAsked, Place};
 
 /// Repetitions, with `--quick` and without.
 const ROUNDS: [u32; 2] = [21, 63];
@@ -79,7 +79,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     if args.place.kernel == "host" {
         how.measure(&plan(&args)?, &is_asked)
     } else {
-        in_a_booted_kernel(how, &is_asked)
+        in_a_booted_kernel(&how, &is_asked)
     }
 }
 
@@ -101,16 +101,17 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     })
 }
 
-fn in_a_booted_kernel(how: How, is_asked: IsAsked<'_>) -> anyhow::Result<ExitCode> {
+fn in_a_booted_kernel(how: &How, is_asked: IsAsked<'_>) -> anyhow::Result<ExitCode> {
     let kernel = how.kernel("which has no caches to displace")?;
-    let booted = Booted {
+    let request = Request {
         kernel,
-        experiment: ExperimentKind::Footprint,
-        cpus: (1, bench::on_one_cpu()?),
+        kernel_cpus: 1,
+        host_cpus: bench::on_one_cpu()?,
         needs: Needs { samples: 0, memory_bytes: MEMORY_BYTES, sysctls: Vec::new(), longest: None },
+        place: how.record_dir(&ExperimentKind::Footprint)?,
         writable: Vec::new(),
         args: std::env::args_os().skip(1).collect(),
-        against: None,
+        command: guest::command_line(),
     };
-    how.boot(booted, Vec::new(), is_asked)
+    how.boot(&request, None, is_asked)
 }

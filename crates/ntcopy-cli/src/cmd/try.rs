@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ntcopy_bench::experiments::turns::{Expression, Metric, Plan};
-use ntcopy_bench::guest::Needs;
+use ntcopy_bench::guest::{self, Needs, Request};
 use ntcopy_record::ExperimentKind;
 use ntcopy_record::units::Bytes;
 use serde_json::json;
 
 use super::NOT_AVAILABLE;
-use super::bench::{self, Booted, How, NO_TIMING, Place};
+use super::bench::{self, How, NO_TIMING, Place};
 use super::run::{self, Hinting};
 
 const LEAST_PAIRS: u32 = 5;
@@ -99,19 +99,17 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         args.command = words.into_iter().map(OsString::from).collect();
     }
     args.place.choose()?;
-    let how = How {
-        patience_s: args.patience,
-        budget: args.pairs.is_none().then(|| Duration::from_secs(args.budget)),
-        ..(&args.place).into()
-    };
+    let mut how = How::from(&args.place);
+    how.options.patience = Duration::from_secs(args.patience);
+    how.options.budget = args.pairs.is_none().then(|| Duration::from_secs(args.budget));
     if args.place.kernel == "host" {
-        on_this_kernel(&args, how)
+        on_this_kernel(&args, &how)
     } else {
-        in_a_booted_kernel(&args, how)
+        in_a_booted_kernel(&args, &how)
     }
 }
 
-fn on_this_kernel(args: &Args, how: How) -> anyhow::Result<ExitCode> {
+fn on_this_kernel(args: &Args, how: &How) -> anyhow::Result<ExitCode> {
     let hinting = Hinting::of(&args.hint, &args.command[0])?;
     if !args.anyway && !hinting.obstacles.is_empty() {
         return Ok(refused(&hinting));
@@ -151,25 +149,26 @@ fn metric(args: &Args) -> Metric {
     }
 }
 
-fn in_a_booted_kernel(args: &Args, how: How) -> anyhow::Result<ExitCode> {
+fn in_a_booted_kernel(args: &Args, how: &How) -> anyhow::Result<ExitCode> {
     let kernel = how.kernel(NO_TIMING)?;
     // That it is there is known before a kernel is built.
     Hinting::of(&args.hint, &args.command[0])?;
-    let booted = Booted {
+    let request = Request {
         kernel,
-        experiment: ExperimentKind::Try,
-        cpus: (1, bench::on_one_cpu()?),
+        kernel_cpus: 1,
+        host_cpus: bench::on_one_cpu()?,
         needs: Needs {
             samples: u64::from(args.pairs.unwrap_or(0)) * 2,
             memory_bytes: args.mem.0,
             sysctls: Vec::new(),
             longest: None,
         },
+        place: how.record_dir(&ExperimentKind::Try)?,
         writable: args.write.clone(),
         args: inside(&args.command)?,
-        against: None,
+        command: guest::command_line(),
     };
-    how.boot(booted, Vec::new(), &|_| false)
+    how.boot(&request, None, &|_| false)
 }
 
 /// This program's arguments for the inside: options, and the user's program as one of them, since

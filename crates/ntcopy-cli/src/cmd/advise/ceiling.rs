@@ -10,7 +10,7 @@ use ntcopy_bench::machine;
 use ntcopy_bench::run::Stop;
 use ntcopy_record::stats::{THROUGHPUT, Versus, modes, versus};
 use ntcopy_record::units::{Bytes, count};
-use ntcopy_record::{Cell, Record};
+use ntcopy_record::{Cell, Record, number};
 use ntcopy_report::text::{self, wrapped};
 use serde_json::{Value, json};
 
@@ -84,13 +84,12 @@ pub fn measure(chain: &Chain, stop: &Stop) -> anyhow::Result<Vec<Ceiling>> {
     }
     let aside = tempfile::tempdir().context("cannot make a folder for the record")?;
     let place = aside.path().join("ceiling");
-    let mut command = bench::anew()?;
-    command.args(["bench", "http", "--quick", "--rate", "off", "--modes", "sendfile,vmsplice"]);
+    let arguments = ["bench", "http", "--quick", "--rate", "off", "--modes", "sendfile,vmsplice"];
+    let mut command = bench::anew(&arguments)?;
     command.args(["--pairs", PAIRS, "--starts", STARTS, "--dataset", DATASET]);
     command.args(["--transport", chain.transport, "--object", &chain.objects]);
     command.args(["--connections", &chain.connections, "--out"]).arg(&place);
-    let status = bench::until_ended(command, stop)?;
-    let code = u8::try_from(status.code().unwrap_or(1)).unwrap_or(1);
+    let code = bench::until_ended(command, stop)?;
     let all = read(&place).filter(|all| code != WRONG_BYTE && !all.is_empty());
     // An experiment may fail in one cell and have the others; it said so.
     all.ok_or_else(|| Ended { code: code.max(1), why: String::new() }.into())
@@ -103,7 +102,7 @@ fn read(place: &Path) -> Option<Vec<Ceiling>> {
 
 /// By the way of copying nothing that gains most.
 fn of_cell(record: &Record, cell: &Cell) -> Option<Ceiling> {
-    let number = |name: &str| cell.params.get(name).and_then(Value::as_u64);
+    let number = |name: &str| number(&cell.params, name);
     let ways = modes(record).into_iter().filter(|mode| *mode != COPY);
     let judged = ways.filter_map(|mode| {
         let versus = versus(record, cell.cell, mode, COPY, THROUGHPUT)?;

@@ -66,13 +66,13 @@ fn measure(check: &Check, place: &Path, args: &Args, stop: &Stop) -> anyhow::Res
     // What it says on the way matters only if it fails.
     let mut said = tempfile::tempfile().context("cannot make a file for the experiment's words")?;
     let words = said.try_clone().context("cannot share that file")?;
-    let mut command = bench::anew()?;
+    let mut command = bench::anew(&[])?;
     command.args(&check.args).arg("--out").arg(place).stderr(words);
     if args.quick {
         command.arg("--quick");
     }
-    let status = bench::until_ended(command, stop)?;
-    if status.code() == Some(i32::from(WRONG_BYTE)) {
+    let code = bench::until_ended(command, stop)?;
+    if code == WRONG_BYTE {
         return Ok(Outcome::WrongByte);
     }
     // An experiment may fail in one cell and have the others.
@@ -81,11 +81,7 @@ fn measure(check: &Check, place: &Path, args: &Args, stop: &Stop) -> anyhow::Res
         Some(judged) => Outcome::Judged(judged),
         None => {
             let why = format!("ntcopy {}: {}", check.args.join(" "), last_line(&mut said));
-            if status.code() == Some(i32::from(NOT_AVAILABLE)) {
-                Outcome::Unavailable(why)
-            } else {
-                Outcome::Failed(why)
-            }
+            if code == NOT_AVAILABLE { Outcome::Unavailable(why) } else { Outcome::Failed(why) }
         }
     })
 }

@@ -109,6 +109,7 @@ pub fn run(
         let why = plan.cells.first().and_then(|cell| cell.left_out.clone());
         return Err(not_available(why.unwrap_or_else(|| "there is nothing to measure".to_owned())));
     }
-    let here = How { worker_args: worker_args(), ..common.into() };
+    let mut here = How::from(common);
+    here.options.worker_args = worker_args();
     here.measure(&plan, &|line: &Unavailable| named.contains(&line.mode))
 }

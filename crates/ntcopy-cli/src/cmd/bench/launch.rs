@@ -1,12 +1,11 @@
 //! Measures a plan in this kernel or in a booted one, and prints what the record says.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use ntcopy_bench::guest::{self, Bootable, Needs, Request};
+use ntcopy_bench::guest::{self, Bootable, Request};
 use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run::{self, Stop};
@@ -93,9 +92,11 @@ impl<P: Bootable> Launch<'_, P> {
     }
 
     fn how(&self) -> How {
-        let how = How { worker_args: self.worker_args.clone(), ..self.common.into() };
+        let mut how = How::from(self.common);
+        how.options.worker_args.clone_from(&self.worker_args);
         // Of two kernels each boot is one pair, so there is no budget for one.
-        How { budget: how.budget.filter(|_| self.against.is_none()), ..how }
+        how.options.budget = how.options.budget.filter(|_| self.against.is_none());
+        how
     }
 
     fn in_a_booted_kernel(&self) -> anyhow::Result<ExitCode> {
@@ -104,35 +105,22 @@ impl<P: Bootable> Launch<'_, P> {
         if self.against.is_some() {
             KernelPair::check_kernel(kernel)?;
         }
-        let cpus = self.kernel_cpus.on_host(kernel)?;
-        let inside = Cpus { allowed: (0..cpus.0).collect(), sharing_l2: None };
+        let (kernel_cpus, host_cpus) = self.kernel_cpus.on_host(kernel)?;
+        let inside = Cpus { allowed: (0..kernel_cpus).collect(), sharing_l2: None };
         let plan = (self.plan)(&inside).map_err(usage)?;
-        let booted = Booted {
+        let request = Request {
             kernel,
-            experiment: self.experiment.clone(),
-            cpus,
-            needs: plan.needs().with_budget(how.budget),
+            kernel_cpus,
+            host_cpus,
+            needs: plan.needs().with_budget(how.options.budget),
+            place: how.record_dir(&self.experiment)?,
             writable: Vec::new(),
             args: std::env::args_os().skip(1).collect(),
-            against: self.against.as_ref(),
+            command: guest::command_line(),
         };
-        how.boot(booted, plan.caveats(), self.is_asked)
+        say_caveats(plan.caveats());
+        how.boot(&request, self.against.as_ref(), self.is_asked)
     }
-}
-
-/// What is measured in which kernel.
-pub struct Booted<'a> {
-    pub kernel: Kind,
-    pub experiment: ExperimentKind,
-    /// CPUs of the kernel, and where they are on the host.
-    pub cpus: (u32, HostCpus),
-    pub needs: Needs,
-    /// What the inside may write beside the record.
-    pub writable: Vec<PathBuf>,
-    /// This program's arguments.
-    pub args: Vec<OsString>,
-    /// Two kernels that are booted in turns instead of one, if that is asked for.
-    pub against: Option<&'a KernelPair<'a>>,
 }
 
 /// Why an emulator's kernel is refused.
@@ -141,89 +129,63 @@ pub const NO_TIMING: &str = "and what is measured there is not a timing";
 /// How a plan is measured.
 pub struct How {
     pub place: Place,
-    /// Seconds that a process may make no progress.
-    pub patience_s: u64,
-    /// How long to sample at most until every cell is resolved; none: the plan's pairs.
-    pub budget: Option<Duration>,
-    /// Whether a byte is made wrong.
-    pub spoil: bool,
-    /// The arguments of this program that lead to the other process, if it is this program.
-    pub worker_args: Vec<String>,
-}
-
-/// What is printed of a record.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Print {
-    /// Nothing: it is for the program that booted this kernel to say.
-    Nothing,
-    /// Table and sentences.
-    Table,
-    /// One JSON object.
-    Json,
-}
-
-impl Place {
-    fn print(&self) -> Print {
-        match (self.measure_only, self.json) {
-            (true, _) => Print::Nothing,
-            (false, true) => Print::Json,
-            (false, false) => Print::Table,
-        }
-    }
+    pub options: Options,
 }
 
 impl From<&Place> for How {
     fn from(place: &Place) -> How {
-        let (place, worker_args) = (place.clone(), Vec::new());
-        How { place, patience_s: 0, budget: None, spoil: false, worker_args }
+        let options = Options {
+            out: place.out.clone(),
+            command: guest::command_line(),
+            not_a_timing: machine::not_a_timing(),
+            worker_args: Vec::new(),
+            patience: Duration::ZERO,
+            budget: None,
+            spoil: false,
+        };
+        How { place: place.clone(), options }
     }
 }
 
 impl From<&Common> for How {
     fn from(common: &Common) -> How {
-        How {
-            patience_s: common.patience,
-            budget: common.extent.budget(),
-            spoil: common.inject.is_some(),
-            ..(&common.place).into()
-        }
+        let mut how = How::from(&common.place);
+        how.options.patience = Duration::from_secs(common.patience);
+        how.options.budget = common.extent.budget();
+        how.options.spoil = common.inject.is_some();
+        how
     }
 }
 
 impl How {
     /// Measures in this kernel, and says what the record shows.
     pub fn measure(
-        self,
+        &self,
         plan: &impl Experiment,
         is_asked: IsAsked<'_>,
     ) -> anyhow::Result<ExitCode> {
-        let not_a_timing = machine::not_a_timing();
-        if let Some(why) = not_a_timing.as_ref().filter(|_| !self.place.allow_not_a_timing) {
+        let options = &self.options;
+        if let Some(why) = options.not_a_timing.as_ref().filter(|_| !self.place.allow_not_a_timing)
+        {
             return Err(not_a_clock(why));
         }
-        let print = self.place.print();
-        let options = Options {
-            out: self.place.out,
-            command: guest::command_line(),
-            not_a_timing,
-            worker_args: self.worker_args,
-            patience: Duration::from_secs(self.patience_s),
-            budget: self.budget,
-            spoil: self.spoil,
-        };
-        let stop = Stop::on_signals().context("cannot watch for signals")?;
-        let is_silent = print == Print::Nothing;
-        let mut progress = if is_silent { Progress::none() } else { Progress::on_stderr() };
+        let stop = &Stop::on_signals().context("cannot watch for signals")?;
+        let is_silent = self.place.measure_only;
+        let progress = &mut if is_silent { Progress::none() } else { Progress::on_stderr() };
         if !is_silent {
             say_caveats(plan.caveats());
         }
         let machine = machine::describe();
-        let (options, stop, progress) = (&options, &stop, &mut progress);
         match plan.measure(sample::Context { machine, options, stop, progress }) {
-            Ok(outcome) => conclude(print, &outcome.place, outcome.stopped, is_asked),
+            Ok(outcome) => conclude(&self.place, &outcome.place, outcome.stopped, is_asked),
             Err(MeasureError::Start(failure)) => Err(unmeasured(failure)),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Where the record goes; nothing is there yet.
+    pub fn record_dir(&self, experiment: &ExperimentKind) -> anyhow::Result<PathBuf> {
+        record_dir(self.place.out.as_deref(), experiment)
     }
 
     /// The kernel to boot, unless it is an emulator's, for the reason `why`.
@@ -236,35 +198,23 @@ impl How {
         Ok(kernel)
     }
 
-    /// Measures in a booted kernel, in which this program runs again, and says what the record shows.
+    /// Measures in a booted kernel, in which this program runs again, or in two that are booted in
+    /// turns, and says what the record shows.
     pub fn boot(
-        self,
-        booted: Booted<'_>,
-        caveats: Vec<String>,
+        &self,
+        request: &Request,
+        against: Option<&KernelPair<'_>>,
         is_asked: IsAsked<'_>,
     ) -> anyhow::Result<ExitCode> {
-        let place = record_dir(self.place.out.as_deref(), &booted.experiment)?;
-        say_caveats(caveats);
-        let (kernel_cpus, host_cpus) = booted.cpus;
-        let request = Request {
-            kernel: booted.kernel,
-            kernel_cpus,
-            host_cpus,
-            needs: booted.needs,
-            place: place.clone(),
-            writable: booted.writable,
-            args: booted.args,
-            command: guest::command_line(),
-        };
-        let (code, stopped) = match booted.against {
-            Some(kernels) => kernels.measured(&request)?,
-            None => measured(&request),
+        let (code, stopped) = match against {
+            Some(kernels) => kernels.measured(request)?,
+            None => measured(request),
         };
         // Without a record the inside, or the error, has said why.
-        if !place.join(FILE_NAME).exists() {
+        if !request.place.join(FILE_NAME).exists() {
             return Ok(ExitCode::from(code));
         }
-        let judged = conclude(self.place.print(), &place, stopped, is_asked)?;
+        let judged = conclude(&self.place, &request.place, stopped, is_asked)?;
         // A kernel that fell over must not pass for a success.
         Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
     }
@@ -277,14 +227,17 @@ fn say_caveats(caveats: Vec<String>) {
 
 /// Reads the record back, prints what it says, and gives the exit code.
 fn conclude(
-    print: Print,
+    asked: &Place,
     place: &Path,
     stopped: Option<i32>,
     is_asked: IsAsked<'_>,
 ) -> anyhow::Result<ExitCode> {
     let record = Record::read(place)?;
-    say(&record, print, place);
-    if let Some(why) = lacks_hints(&record).filter(|_| print != Print::Nothing) {
+    // Inside a booted kernel it is for the program that booted it to say.
+    if !asked.measure_only {
+        say(&record, asked, place);
+    }
+    if let Some(why) = lacks_hints(&record).filter(|_| !asked.measure_only) {
         let is_told = record.machine.kernel_kind != "host" || why.contains("--kernel um");
         let other = if is_told { "" } else { "; --kernel um measures in a kernel that has it" };
         eprintln!("ntcopy: no hinted mode could be measured: {why}{other}");
@@ -303,16 +256,14 @@ fn lacks_hints(record: &Record) -> Option<&str> {
 }
 
 /// Prints what a record says, and where it is.
-fn say(record: &Record, print: Print, place: &Path) {
-    match print {
-        Print::Nothing => return,
-        Print::Table => write_coloured(&report::text(record)),
-        Print::Json => {
-            println!("{:#}", ntcopy_report::json::object(record));
-            for error in &record.errors {
-                eprintln!("ntcopy: mode {} failed: {}", error.mode, error.what);
-            }
+fn say(record: &Record, asked: &Place, place: &Path) {
+    if asked.json {
+        println!("{:#}", ntcopy_report::json::object(record));
+        for error in &record.errors {
+            eprintln!("ntcopy: mode {} failed: {}", error.mode, error.what);
         }
+    } else {
+        write_coloured(&report::text(record));
     }
     eprintln!("record: {}", place.display());
 }

@@ -1,14 +1,17 @@
-//! `ntcopy bench net`: requests and responses over TCP and UDP, in this kernel or in a booted one.
+//! `ntcopy bench net` and `ntcopy bench pingpong`: requests and responses over TCP and UDP, and one
+//! message there and back at a time, in this kernel or in a booted one.
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiments::net::{self, Settings};
+use ntcopy_bench::experiments::{net, pingpong};
+use ntcopy_bench::guest::Bootable;
+use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::args::Common;
-use super::launch::{KernelCpus, Launch};
+use super::launch::{IsAsked, KernelCpus, Launch};
 
-pub const EXAMPLES: &str = "\
+pub const NET_EXAMPLES: &str = "\
 Examples:
   ntcopy bench net --kernel um                       TCP and UDP, in the kernel with the flag
   ntcopy bench net --kernel um --veth                the flag beside tx-nocache-copy, on devices
@@ -28,20 +31,51 @@ sides send alike.
 of devices for each mode. They have no names and end with the program; the namespace it was started \
 in is not touched. This takes root, or a system that lets users make namespaces.";
 
-pub fn run(common: &Common, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub const PINGPONG_EXAMPLES: &str = "\
+Examples:
+  ntcopy bench pingpong --kernel um                          in the kernel with the flag
+  ntcopy bench pingpong --family udp --message 256 --duration 10 --modes copy
+  ntcopy bench pingpong --family tcp --message 14000,60000 --cpus 0,1
+
+A message goes, comes back, and the next one goes, as `sockperf ping-pong` does it. A latency is \
+half of a round trip's time. Modes are compared by interleaved samples.
+
+Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the \
+kernel's rule decides). Both sides send alike. Messages below a page are never \
+copied non-temporally: there the modes show what asking costs.";
+
+/// Runs `bench net`.
+pub fn net(common: &Common, settings: &net::Settings) -> anyhow::Result<ExitCode> {
     // A mode that says nothing of one family may well be had in another.
     let is_asked = |line: &Unavailable| {
         line.cell.is_none() && settings.modes.iter().any(|mode| mode.as_str() == line.mode)
     };
+    served(common, ExperimentKind::Net, &|cpus| net::plan(settings, cpus), &is_asked)
+}
+
+/// Runs `bench pingpong`.
+pub fn pingpong(common: &Common, settings: &pingpong::Settings) -> anyhow::Result<ExitCode> {
+    let is_asked =
+        |line: &Unavailable| settings.modes.iter().any(|mode| mode.as_str() == line.mode);
+    served(common, ExperimentKind::Pingpong, &|cpus| pingpong::plan(settings, cpus), &is_asked)
+}
+
+/// Measures a client and a server.
+fn served<P: Bootable>(
+    common: &Common,
+    experiment: ExperimentKind,
+    plan: &dyn Fn(&Cpus) -> Result<P, PlanError>,
+    is_asked: IsAsked<'_>,
+) -> anyhow::Result<ExitCode> {
     let launch = Launch {
         common,
-        experiment: ExperimentKind::Net,
+        experiment,
         // Its processes take turns, and what one of them costs then shows.
         kernel_cpus: KernelCpus::Free(1),
         worker_args: super::server_args(),
         against: None,
-        plan: &|cpus| net::plan(settings, cpus),
-        is_asked: &is_asked,
+        plan,
+        is_asked,
     };
     launch.run()
 }

@@ -37,16 +37,15 @@ pub fn measure(args: &Args, kernel: &str) -> anyhow::Result<Measured> {
     };
     let place = kept.clone().unwrap_or_else(|| aside.path().join("record"));
     let stop = Stop::on_signals().context("cannot watch for signals")?;
-    let mut command = bench::anew()?;
-    command.args(["bench", "unix", "--kernel", kernel, "--modes", "nt", "--quick"]);
+    let arguments = ["bench", "unix", "--kernel", kernel, "--modes", "nt", "--quick"];
+    let mut command = bench::anew(&arguments)?;
     command.args(["--sockets", args.sockets.as_deref().unwrap_or(SOCKETS)]);
     command.args(["--object", OBJECT, "--dataset", OBJECT, "--out"]).arg(&place);
     if args.allow_not_a_timing {
         command.arg("--allow-not-a-timing");
     }
-    let status = bench::until_ended(command, &stop)?;
-    if !status.success() {
-        let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+    let code = bench::until_ended(command, &stop)?;
+    if code != 0 {
         return Err(Ended { code, why: String::new() }.into());
     }
     let record = Record::read(&place)?;
