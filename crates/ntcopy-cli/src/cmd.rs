@@ -1,5 +1,5 @@
 //! One module a verb. Each has `Args`, what clap parses, and `run`. What they share:
-//! [`colour`], [`help`], [`records`], [`sources`].
+//! [`colour`], [`help`], [`sources`].
 
 pub mod advise;
 pub mod bench;
@@ -9,7 +9,6 @@ pub mod help;
 pub mod kernel;
 pub mod module;
 pub mod probe;
-pub mod records;
 pub mod report;
 pub mod run;
 mod sources;

@@ -2,14 +2,57 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
+use ntcopy_bench::sample;
 use ntcopy_record::advice::{self, Source};
 use ntcopy_record::units::count;
-use ntcopy_record::{Machine, Record, foreign};
+use ntcopy_record::{FILE_NAME, Machine, Record, foreign};
 
-use crate::cmd::records;
+/// How deep below a folder records are looked for: a date, an experiment, and one to spare.
+const DEPTH: usize = 3;
+
+/// The directories of records at or below a folder, in the order of their names.
+pub fn find(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    find_below(folder, DEPTH, found)
+}
+
+fn find_below(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    if folder.join(FILE_NAME).exists() {
+        found.push(folder.to_owned());
+        return Ok(());
+    }
+    if depth == 0 {
+        return Ok(());
+    }
+    let mut below: Vec<PathBuf> = fs::read_dir(folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_dir())
+        .collect();
+    below.sort();
+    for path in below {
+        // What may not be looked into holds no records of this user.
+        let _ = find_below(&path, depth - 1, found);
+    }
+    Ok(())
+}
+
+/// Where measurements put records unless they are told.
+fn store() -> Option<PathBuf> {
+    sample::default_place("any")?.parent().map(Path::to_owned)
+}
+
+/// The directories of records in the store.
+fn stored() -> anyhow::Result<Vec<PathBuf>> {
+    let store =
+        store().context("neither XDG_DATA_HOME nor HOME names a folder with records: name one")?;
+    let mut found = Vec::new();
+    if store.is_dir() {
+        find(&store, &mut found).with_context(|| format!("cannot read {}", store.display()))?;
+    }
+    Ok(found)
+}
 
 /// A record, or why it could not be read.
 pub struct Found {
@@ -22,7 +65,7 @@ pub struct Found {
 /// A place that was named has to be there. What in it cannot be read, and a place without a record,
 /// are among those that do not count.
 pub fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
-    let mut folders = if places.is_empty() { records::stored()? } else { Vec::new() };
+    let mut folders = if places.is_empty() { stored()? } else { Vec::new() };
     for place in places {
         let said = || format!("cannot read {}", place.display());
         fs::metadata(place).with_context(said)?;
@@ -30,7 +73,7 @@ pub fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
             folders.push(place.clone());
         } else {
             let before = folders.len();
-            records::find(place, &mut folders).with_context(said)?;
+            find(place, &mut folders).with_context(said)?;
             if folders.len() == before {
                 folders.push(place.clone());
             }
@@ -101,7 +144,7 @@ pub fn counted(found: Vec<Found>, machine: &Machine) -> (Vec<Record>, Vec<Source
 pub fn origin(places: &[PathBuf], sources: &[Source], machine: &Machine) -> String {
     let counted = sources.iter().filter(|source| source.not_counted.is_none()).count();
     let folders: Vec<String> = match places {
-        [] => records::store().map(|store| store.display().to_string()).into_iter().collect(),
+        [] => store().map(|store| store.display().to_string()).into_iter().collect(),
         places => places.iter().map(|place| place.display().to_string()).collect(),
     };
     let others = match sources.len() - counted {

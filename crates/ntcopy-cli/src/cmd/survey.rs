@@ -10,6 +10,7 @@ mod run;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ntcopy_record::lists::unique;
 use ntcopy_record::units::Bytes;
 use ntcopy_survey::engine::budget::Budget;
 use ntcopy_survey::engine::{Ask, DEFAULT_EXPERIMENTS, EXPERIMENTS};
@@ -124,20 +125,9 @@ pub struct AskArgs {
     kernel: Option<String>,
 }
 
-/// Each once, in order.
-fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for name in names {
-        if !all.iter().any(|known| known == name) {
-            all.push(name.to_owned());
-        }
-    }
-    all
-}
-
 impl AskArgs {
     fn ask(&self) -> Ask {
-        let experiments = once(self.experiments.iter().map(String::as_str));
+        let experiments = unique(self.experiments.iter().cloned());
         let kernel = self.kernel.clone().filter(|kernel| kernel != "host");
         Ask { experiments, quick: self.quick, kernel }
     }

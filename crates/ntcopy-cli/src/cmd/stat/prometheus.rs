@@ -90,23 +90,3 @@ fn family(out: &mut String, name: &str, kind: &str, help: &str) {
 fn escaped(value: &str) -> String {
     foreign::visible(value).replace('\\', "\\\\").replace('"', "\\\"")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::reading::testing::counters;
-    use super::*;
-
-    #[test]
-    fn every_counter_is_an_outcome_of_one_family() {
-        let said = text(Some(&counters("nontemporal_bytes 7\nnew\"reason 5\n")), Some(1));
-        assert_eq!(
-            said.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>(),
-            [
-                "ntcopy_available 1",
-                "ntcopy_setting 1",
-                "ntcopy_hinted_bytes_total{outcome=\"new\\\"reason\"} 5",
-                "ntcopy_hinted_bytes_total{outcome=\"nontemporal\"} 7",
-            ]
-        );
-    }
-}

@@ -71,7 +71,7 @@ pub mod testing {
 
 #[cfg(test)]
 mod tests {
-    use super::testing::{counters, interval};
+    use super::testing::interval;
     use super::*;
 
     #[test]
@@ -81,13 +81,5 @@ mod tests {
         assert_eq!(half.per_second(0), 0);
         let none = Interval { length: Duration::ZERO, ..half };
         assert_eq!(none.per_second(0), 0);
-    }
-
-    #[test]
-    fn every_counted_byte_was_hinted_and_the_share_is_of_all() {
-        let mixed = counters("nontemporal_bytes 30\nfits_cache_bytes 60\nnew_reason_bytes 10\n");
-        assert_eq!(hinted_bytes(&mixed), 100);
-        assert_eq!(nontemporal_share(&mixed), Some(0.3));
-        assert_eq!(nontemporal_share(&counters("nontemporal_bytes 0\n")), None);
     }
 }

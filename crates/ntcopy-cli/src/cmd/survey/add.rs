@@ -12,7 +12,7 @@ use ntcopy_survey::summary::MachineId;
 use serde_json::json;
 
 use super::StoreArg;
-use crate::cmd::records;
+use crate::cmd::sources;
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -36,7 +36,7 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     for place in &args.records {
         let mut found = Vec::new();
         match place.is_dir() {
-            true => records::find(place, &mut found)?,
+            true => sources::find(place, &mut found)?,
             false => found.push(place.clone()),
         }
         if found.is_empty() {

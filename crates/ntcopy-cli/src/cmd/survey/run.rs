@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use ntcopy_bench::run::{self, Stop};
 use ntcopy_record::foreign::visible;
+use ntcopy_record::lists::unique;
 use ntcopy_survey::engine::fleet::{self, Event, Outcome, Plan, State};
 use ntcopy_survey::engine::tool::{TEMPLATES, Tool};
 use serde_json::json;
 
-use super::{AskArgs, StoreArg, once};
+use super::{AskArgs, StoreArg};
 use crate::cmd::{PARTIAL, WRONG_BYTE, signal_code, usage};
 
 const EXAMPLES: &str = "\
@@ -65,7 +66,7 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     let tool = Tool::new(template, args.image.as_deref(), asked.fleet(), &args.ntcopy, budget);
     let tool = tool.map_err(usage)?;
     let words = args.nodes.split([',', ' ', '\t', '\n']).filter(|name| !name.is_empty());
-    let nodes = once(words);
+    let nodes = unique(words.map(str::to_owned));
     anyhow::ensure!(!nodes.is_empty(), "--nodes names no node");
     let mut store = asked.open()?;
     let stop = Stop::on_signals().context("cannot watch for signals")?;
