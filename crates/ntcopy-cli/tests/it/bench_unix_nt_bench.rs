@@ -31,14 +31,3 @@ fn the_flag_works_or_is_not_available_with_the_reason() {
         assert!(output.stdout.is_empty(), "no number");
     }
 }
-
-#[test]
-fn nonsense_is_a_usage_error() {
-    for args in [
-        &["1048576", "10", "2", "524288", "524288"][..],
-        &["0", "10", "0", "524288", "524288"],
-        &["1048576", "10", "0", "524288"],
-    ] {
-        assert_eq!(run(args).status.code(), Some(2), "{args:?}");
-    }
-}

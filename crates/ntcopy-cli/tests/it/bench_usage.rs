@@ -1,5 +1,6 @@
 //! What `ntcopy bench` refuses, and what it lists. What a plan refuses is tested where plans are
-//! made; here is one of each experiment, and what the command line refuses itself.
+//! made; here is one of each experiment, and what the command line refuses itself. And what other
+//! commands refuse.
 
 use crate::common::{assert_refused, bench, daemons_built, good, ntcopy, stderr};
 
@@ -66,6 +67,33 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         let args: Vec<&str> = line.split(' ').collect();
         let output = bench(&args, &out).output().unwrap();
         assert_refused(&output, &args, words, &out);
+    }
+}
+
+#[test]
+fn what_other_commands_do_not_take_is_exit_code_2() {
+    for line in [
+        "unix-nt-bench 1048576 10 2 524288 524288",
+        "unix-nt-bench 0 10 0 524288 524288",
+        "unix-nt-bench 1048576 10 0 524288",
+        "footprint copi",
+        "footprint copy:17MiB",
+        "report x --out page.foo",
+        "report x --out page",
+        "report x --out x.html --json",
+        "stat --interval soon",
+        "stat --interval 0",
+        "stat --count 0",
+        "stat --once --count 2",
+        "stat --pid 0",
+        "stat --pid 1 --file x",
+        "stat --prometheus --json",
+        "stat --prometheus --interval 1s",
+        "stat --out x",
+        "stat extra",
+    ] {
+        let output = ntcopy(&line.split(' ').collect::<Vec<&str>>());
+        assert_eq!(output.status.code(), Some(2), "{line}: {}", stderr(&output));
     }
 }
 

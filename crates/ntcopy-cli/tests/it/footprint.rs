@@ -72,10 +72,7 @@ fn a_hint_where_nobody_takes_it_is_exit_code_3() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_a_usage_error_and_the_calls_are_listed() {
-    for line in [["copi"], ["copy:17MiB"]] {
-        assert_eq!(footprint(&line).status.code(), Some(2), "{line:?}");
-    }
+fn the_calls_are_listed() {
     let list = footprint(&["--list"]);
     let list = String::from_utf8_lossy(&list.stdout).into_owned();
     assert_eq!(list.lines().count(), footprint::TABLE.len(), "{list}");

@@ -26,34 +26,6 @@ fn is_here(program: &str) -> bool {
     is_here
 }
 
-/// Words that `bash` offers after those that were typed, the last one unfinished.
-fn bash_offers(words: &[&str]) -> Vec<String> {
-    let folder = written();
-    let script = folder.path().join("bash");
-    let last = words.len() - 1;
-    let typed = words.join("' '");
-    let ask = format!(
-        ". '{}'; COMP_WORDS=('{typed}'); COMP_CWORD={last}; _ntcopy ntcopy '{}' '{}'; \
-         printf '%s\\n' \"${{COMPREPLY[@]}}\"",
-        script.display(),
-        words[last],
-        words[last - 1]
-    );
-    let output = Command::new("bash").args(["--norc", "-c", &ask]).output().expect("bash starts");
-    good(&output).lines().map(str::to_string).collect()
-}
-
-#[test]
-fn bash_offers_commands_and_options() {
-    if !is_here("bash") {
-        return;
-    }
-    assert_eq!(bash_offers(&["ntcopy", "adv"]), ["advise"]);
-    assert_eq!(bash_offers(&["ntcopy", "bench", "ret"]), ["retention"]);
-    assert_eq!(bash_offers(&["ntcopy", "bench", "unix", "--publ"]), ["--published"]);
-    assert!(bash_offers(&["ntcopy", "bench", "unix", "--nothing-like-it"]).join("").is_empty());
-}
-
 #[test]
 fn each_shell_reads_its_script() {
     let folder = written();

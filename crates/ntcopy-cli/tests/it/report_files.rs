@@ -126,22 +126,6 @@ fn what_is_no_record_is_named_once_with_the_reason_and_the_rest_is_reported() {
 }
 
 #[test]
-fn usage_errors_are_two() {
-    let folder = with_rounds();
-    write(folder.path(), &synthetic::synthetic_published());
-    let record = "synthetic-rounds";
-    for arguments in [
-        &[record, "synthetic-published", "--markdown"][..],
-        &[record, "synthetic-published", "--json"],
-        &[record, "--out", "page.foo"],
-        &[record, "--out", "page"],
-        &[record, "--out", "x.html", "--json"],
-    ] {
-        assert_eq!(report(folder.path(), arguments).status.code(), Some(2), "{arguments:?}");
-    }
-}
-
-#[test]
 fn a_folder_with_records_in_it_stands_for_them() {
     let folder = with_rounds();
     write(folder.path(), &synthetic::synthetic_published());

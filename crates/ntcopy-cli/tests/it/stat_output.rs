@@ -191,13 +191,15 @@ fn promtool_says(text: &str) -> Option<String> {
 
 #[test]
 fn the_text_for_prometheus_has_every_counter_and_promtool_has_no_word_against_it() {
-    let (_folder, path) = recorded(COUNTERS);
+    // A kernel of another day may count under any name.
+    let (_folder, path) = recorded(&format!("{COUNTERS}new\"reason 5\n"));
     let text = good(&output(&["--file", &path, "--prometheus"]));
     let values = text.lines().filter_map(|line| line.strip_prefix("ntcopy_hinted_bytes_total{"));
     let values = values.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap());
-    assert_eq!(values.sum::<u64>(), 1000, "{text}");
+    assert_eq!(values.sum::<u64>(), 1005, "{text}");
     assert!(text.contains("# TYPE ntcopy_hinted_bytes_total counter\n"), "{text}");
     assert!(text.contains("\nntcopy_hinted_bytes_total{outcome=\"fits_cache\"} 150\n"), "{text}");
+    assert!(text.contains("{outcome=\"new\\\"reason\"} 5\n"), "{text}");
     assert!(text.contains("\nntcopy_available 1\n"), "{text}");
     if let Some(said) = promtool_says(&text) {
         assert_eq!(said, "", "{text}");
@@ -240,24 +242,6 @@ fn a_file_for_the_exporter_is_written_again_and_again_until_a_signal() {
         output(&["--file", &path, "--prometheus", "--out", nowhere.to_str().expect("UTF-8")]);
     assert_eq!(failed.status.code(), Some(1), "{failed:?}");
     assert!(String::from_utf8_lossy(&failed.stderr).contains("cannot write"), "{failed:?}");
-}
-
-#[test]
-fn usage_errors_are_two() {
-    for arguments in [
-        &["--interval", "soon"][..],
-        &["--interval", "0"],
-        &["--count", "0"],
-        &["--once", "--count", "2"],
-        &["--pid", "0"],
-        &["--pid", "1", "--file", "x"],
-        &["--prometheus", "--json"],
-        &["--prometheus", "--interval", "1s"],
-        &["--out", "x"],
-        &["extra"],
-    ] {
-        assert_eq!(output(arguments).status.code(), Some(2), "{arguments:?}");
-    }
 }
 
 #[test]

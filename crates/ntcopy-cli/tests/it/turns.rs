@@ -104,8 +104,15 @@ const SERVER: &str = "import os, socket, sys, time\n\
                       open(sys.argv[1], 'a').write(f'{os.getpid()}\\n')\n\
                       time.sleep(600)\n";
 
+/// The server's file, and that of its process IDs.
+fn server(folder: &tempfile::TempDir) -> [String; 2] {
+    let paths = ["server.py", "pids"].map(|name| folder.path().join(name));
+    fs::write(&paths[0], SERVER).expect("a file");
+    paths.map(|path| path.to_str().expect("UTF-8").to_owned())
+}
+
 /// Whether none of the processes whose numbers are in a file is there any more.
-fn all_gone(pids: &Path) -> bool {
+fn all_gone(pids: &str) -> bool {
     let text = fs::read_to_string(pids).unwrap_or_default();
     text.lines().all(|pid| !Path::new("/proc").join(pid).exists())
 }
@@ -113,12 +120,10 @@ fn all_gone(pids: &Path) -> bool {
 #[test]
 fn a_server_is_asked_once_it_listens_and_leaves_nothing_behind() {
     let (folder, out) = place();
-    let (server, pids) = (folder.path().join("server.py"), folder.path().join("pids"));
-    fs::write(&server, SERVER).expect("a file");
-    let (server, pids_word) = (server.to_str().expect("UTF-8"), pids.to_str().expect("UTF-8"));
-    let load = format!("grep -c . {pids_word}; echo Requests/sec: 12.5");
+    let [server, pids] = server(&folder);
+    let load = format!("grep -c . {pids}; echo Requests/sec: 12.5");
     let line = ["--anyway", "--pairs", "5", "--out", &out, "--json", "--load", &load, "--"];
-    let told = object(&output(&[&line[..], &[PYTHON, server, pids_word]].concat()));
+    let told = object(&output(&[&line[..], &[PYTHON, &server, &pids]].concat()));
     assert_eq!(told["results"][0]["baseline_median"], 12.5);
     assert_eq!(told["results"][0]["metric"], "requests per second");
     assert!(all_gone(&pids), "something is left of {}", text(&fs::read(&pids).expect("it ran")));
@@ -127,11 +132,9 @@ fn a_server_is_asked_once_it_listens_and_leaves_nothing_behind() {
 #[test]
 fn ctrl_c_leaves_nothing_behind_and_a_record_that_was_cut_short() {
     let (folder, out) = place();
-    let (server, pids) = (folder.path().join("server.py"), folder.path().join("pids"));
-    fs::write(&server, SERVER).expect("a file");
-    let (server, pids_word) = (server.to_str().expect("UTF-8"), pids.to_str().expect("UTF-8"));
+    let [server, pids] = server(&folder);
     let line = ["--anyway", "--out", &out, "--load", "echo asked >&2; sleep 600", "--"];
-    let mut command = ntcopy_try(&[&line[..], &[PYTHON, server, pids_word]].concat());
+    let mut command = ntcopy_try(&[&line[..], &[PYTHON, &server, &pids]].concat());
     let mut child =
         command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
     let lines = || fs::read_to_string(&pids).unwrap_or_default().lines().count();
