@@ -1,13 +1,14 @@
-//! Connected pairs of sockets over the loopback interface.
+//! Connected pairs of sockets.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use ntcopy_record::units::Bytes;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, Protocol, SocketFlags, SocketType, accept_with, bind, connect, getsockname,
+    AddressFamily, Protocol, SocketFlags, SocketType, acceptfrom_with, bind, connect, getsockname,
     ipproto, listen, socket_with, sockopt,
 };
 
@@ -19,6 +20,11 @@ use crate::experiment::{DATAGRAM_BYTES, Family};
 const BOOKED_BYTES: u64 = DATAGRAM_BYTES + (8 << 10);
 /// Room beside the object.
 const SLACK_BYTES: u64 = 256 << 10;
+/// Strangers that may wait beside the one that is accepted.
+const BACKLOG: i32 = 16;
+/// IPv6 takes a moment until an address of a new device can be used.
+const SETTLING: Duration = Duration::from_secs(5);
+const MOMENT: Duration = Duration::from_millis(10);
 /// What a packet of QUIC carries in an Ethernet frame over IPv6.
 const SEGMENT_BYTES: libc::c_int = 1452;
 
@@ -33,24 +39,53 @@ pub fn rcvbuf_bytes(family: Family, object_bytes: u64) -> u64 {
     }
 }
 
-/// Makes a connected pair: the sender's end and the reader's.
+/// Makes a connected pair over the loopback: the sender's end and the reader's.
 pub fn pair(family: Family, object_bytes: u64) -> Result<(OwnedFd, OwnedFd), Failure> {
+    let sockets = [open(family)?, open(family)?];
     let rcvbuf = rcvbuf_bytes(family, object_bytes);
-    if family.is_datagram() {
-        return datagrams(family, rcvbuf);
+    join(family, sockets, [loopback(family); 2], Some(rcvbuf))
+}
+
+/// Connects the first socket to the second, at their addresses; `rcvbuf` is what the second one's
+/// receive buffer is asked for.
+pub fn join(
+    family: Family,
+    [ours, theirs]: [OwnedFd; 2],
+    [our_address, their_address]: [IpAddr; 2],
+    rcvbuf: Option<u64>,
+) -> Result<(OwnedFd, OwnedFd), Failure> {
+    if let Some(bytes) = rcvbuf {
+        // The window's scale is settled when the connection is made.
+        size_receive_buffer(&theirs, bytes)?;
     }
-    let listener = open(family)?;
-    // The window's scale is settled when the connection is made.
-    size_receive_buffer(&listener, rcvbuf)?;
-    bind(&listener, &anywhere(family)).map_err(Failure::os("cannot bind to the loopback"))?;
-    listen(&listener, 1).map_err(Failure::os("cannot listen on the loopback"))?;
-    let ours = open(family)?;
-    // The last, short segment of an object would wait for the one before it to be acknowledged.
-    sockopt::set_tcp_nodelay(&ours, true).map_err(Failure::os("cannot set TCP_NODELAY"))?;
-    connect_to(&ours, &listener)?;
-    let theirs = accept_with(&listener, SocketFlags::CLOEXEC)
-        .map_err(Failure::os("cannot accept on the loopback"))?;
-    Ok((ours, theirs))
+    bind_to(&theirs, their_address)?;
+    if family.is_datagram() {
+        bind_to(&ours, our_address)?;
+        // Each only hears the other.
+        connect_to(&ours, &theirs)?;
+        connect_to(&theirs, &ours)?;
+        for end in [&ours, &theirs] {
+            set_up_datagrams(end, family)
+                .map_err(Failure::io(format!("cannot set a socket's option for {family}")))?;
+        }
+        return Ok((ours, theirs));
+    }
+    listen(&theirs, BACKLOG).map_err(Failure::os("cannot listen"))?;
+    connect_to(&ours, &theirs)?;
+    let ourselves = address(&ours)?;
+    let accepted = loop {
+        // Over the loopback anybody could come.
+        let (accepted, peer) = acceptfrom_with(&theirs, SocketFlags::CLOEXEC)
+            .map_err(Failure::os("cannot accept a connection"))?;
+        if peer.and_then(|peer| SocketAddr::try_from(peer).ok()) == Some(ourselves) {
+            break accepted;
+        }
+    };
+    // The last, short segment would wait for the one before it to be acknowledged.
+    for end in [&ours, &accepted] {
+        sockopt::set_tcp_nodelay(end, true).map_err(Failure::os("cannot set TCP_NODELAY"))?;
+    }
+    Ok((ours, accepted))
 }
 
 /// Sets the receive buffer and makes sure that the kernel took the whole number.
@@ -73,24 +108,8 @@ fn size_receive_buffer(socket: impl AsFd, bytes: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-fn datagrams(family: Family, rcvbuf: u64) -> Result<(OwnedFd, OwnedFd), Failure> {
-    let (ours, theirs) = (open(family)?, open(family)?);
-    size_receive_buffer(&theirs, rcvbuf)?;
-    // Each only hears the other.
-    for end in [&ours, &theirs] {
-        bind(end, &anywhere(family)).map_err(Failure::os("cannot bind to the loopback"))?;
-    }
-    connect_to(&ours, &theirs)?;
-    connect_to(&theirs, &ours)?;
-    for end in [&ours, &theirs] {
-        set_up_datagrams(end, family)
-            .map_err(Failure::io(format!("cannot set a socket's option for {family}")))?;
-    }
-    Ok((ours, theirs))
-}
-
 /// What a family's datagram sockets are told beside their addresses.
-pub fn set_up_datagrams(socket: impl AsFd, family: Family) -> io::Result<()> {
+fn set_up_datagrams(socket: impl AsFd, family: Family) -> io::Result<()> {
     /// The number is that of linux/udp.h.
     const UDPLITE_SEND_CSCOV: libc::c_int = 10;
     let options: &[(libc::c_int, libc::c_int, libc::c_int)] = match family {
@@ -121,32 +140,58 @@ fn set(
     }
 }
 
-fn connect_to(from: &OwnedFd, to: &OwnedFd) -> Result<(), Failure> {
-    let address = getsockname(to).map_err(Failure::os("cannot ask for an address"))?;
-    connect(from, &address).map_err(Failure::os("cannot connect over the loopback (is lo up?)"))
+fn bind_to(socket: &OwnedFd, address: IpAddr) -> Result<(), Failure> {
+    settled(|| bind(socket, &SocketAddr::from((address, 0))))
+        .map_err(Failure::os(format!("cannot bind to {address}")))
 }
 
-fn open(family: Family) -> Result<OwnedFd, Failure> {
+fn connect_to(from: &OwnedFd, to: &OwnedFd) -> Result<(), Failure> {
+    let address = address(to)?;
+    settled(|| connect(from, &address))
+        .map_err(Failure::os(format!("cannot connect to {address} (is the device up?)")))
+}
+
+fn address(socket: &OwnedFd) -> Result<SocketAddr, Failure> {
+    let address = getsockname(socket).and_then(SocketAddr::try_from);
+    address.map_err(Failure::os("cannot ask for an address"))
+}
+
+/// Tries again for a while where an address or a route is not ready yet.
+fn settled(make: impl Fn() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match make() {
+            Err(Errno::ADDRNOTAVAIL | Errno::NETUNREACH | Errno::HOSTUNREACH)
+                if begun.elapsed() < SETTLING =>
+            {
+                std::thread::sleep(MOMENT);
+            }
+            result => return result,
+        }
+    }
+}
+
+pub fn open(family: Family) -> Result<OwnedFd, Failure> {
     let (domain, kind, protocol) = kind(family);
     socket_with(domain, kind, SocketFlags::CLOEXEC, protocol)
         .map_err(Failure::os(format!("cannot make a socket of family {family}")))
 }
 
 fn kind(family: Family) -> (AddressFamily, SocketType, Option<Protocol>) {
-    let domain = match family {
-        Family::Tcp6 | Family::Udp6 => AddressFamily::INET6,
-        _ => AddressFamily::INET,
-    };
+    let domain = if is_ipv6(family) { AddressFamily::INET6 } else { AddressFamily::INET };
     let kind = if family.is_datagram() { SocketType::DGRAM } else { SocketType::STREAM };
     (domain, kind, (family == Family::Udplite).then_some(ipproto::UDPLITE))
 }
 
-/// The loopback's address, any port.
-fn anywhere(family: Family) -> SocketAddr {
-    match kind(family).0 {
-        AddressFamily::INET6 => (Ipv6Addr::LOCALHOST, 0).into(),
-        _ => (Ipv4Addr::LOCALHOST, 0).into(),
+pub fn loopback(family: Family) -> IpAddr {
+    match is_ipv6(family) {
+        true => Ipv6Addr::LOCALHOST.into(),
+        false => Ipv4Addr::LOCALHOST.into(),
     }
+}
+
+pub fn is_ipv6(family: Family) -> bool {
+    matches!(family, Family::Tcp6 | Family::Udp6)
 }
 
 /// Why this kernel does not do the family; none if it does.
@@ -160,7 +205,7 @@ pub fn unavailable(family: Family) -> Result<Option<String>, Failure> {
             format!("this kernel has no {family} sockets")
         }
         Err(errno) => return Err(Failure::os(format!("cannot ask for {family} sockets"))(errno)),
-        Ok(socket) => match bind(socket.as_fd(), &anywhere(family)) {
+        Ok(socket) => match bind(socket.as_fd(), &SocketAddr::from((loopback(family), 0))) {
             Ok(()) => return Ok(None),
             Err(errno) => format!("the loopback of {family} is not to be had: {errno}"),
         },
