@@ -68,9 +68,7 @@ pub fn unmeasured(failure: Failure) -> anyhow::Error {
     match failure {
         Failure::Limit(why) => not_available(why),
         Failure::Stopped(signal) => signalled(signal),
-        Failure::WrongByte { .. } | Failure::WrongCopy { .. } => {
-            Ended { code: WRONG_BYTE, why: failure.to_string() }.into()
-        }
+        Failure::WrongByte(_) => Ended { code: WRONG_BYTE, why: failure.to_string() }.into(),
         failure => failure.into(),
     }
 }

@@ -1,8 +1,45 @@
 //! What can go wrong while running.
 
+use std::fmt;
 use std::time::Duration;
 
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+/// A byte that is not what it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrongByte {
+    /// Number of the socket that it came over, from 0; none in the destination of a copy.
+    pub socket: Option<u32>,
+    /// Position in what was sent on the socket, or in the destination, from 0.
+    pub position: u64,
+    pub expected: u8,
+    pub got: u8,
+}
+
+impl std::error::Error for WrongByte {}
+
+impl fmt::Display for WrongByte {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WrongByte { socket, position, expected, got } = self;
+        match socket {
+            Some(socket) => write!(out, "wrong byte on socket {socket}, position {position}")?,
+            None => write!(out, "wrong byte at {position} of the destination")?,
+        }
+        write!(out, ": expected {expected:#04x}, got {got:#04x}")
+    }
+}
+
+impl WrongByte {
+    /// The same, where so many bytes stand before those that were compared.
+    pub fn after(self, bytes: u64) -> WrongByte {
+        WrongByte { position: self.position + bytes, ..self }
+    }
+
+    pub fn on(self, socket: u32) -> WrongByte {
+        WrongByte { socket: Some(socket), ..self }
+    }
+}
 
 /// Why a run gave no number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,29 +54,9 @@ pub enum Failure {
     /// A process of this program's own could not do its part.
     #[error("{name}: {what}")]
     Process { name: &'static str, what: String },
-    /// A byte arrived that is not the one that was sent.
-    #[error(
-        "wrong byte on socket {socket}, position {position}: expected {expected:#04x}, got \
-         {got:#04x}"
-    )]
-    WrongByte {
-        /// Number of the socket, from 0.
-        socket: u32,
-        /// Position in what was sent on it, from 0.
-        position: u64,
-        expected: u8,
-        got: u8,
-    },
-    /// A byte of a destination is not what it should be.
-    #[error(
-        "wrong byte at {position} of the destination: expected {expected:#04x}, got {got:#04x}"
-    )]
-    WrongCopy {
-        /// Position in the destination of one call, from 0.
-        position: u64,
-        expected: u8,
-        got: u8,
-    },
+    /// A byte that was sent or copied came as another one.
+    #[error(transparent)]
+    WrongByte(#[from] WrongByte),
     /// A forked process looked at its own copy of the bytes.
     #[error("wrong byte in a forked process")]
     WrongInChild,
@@ -78,10 +95,7 @@ pub enum Failure {
 impl Failure {
     /// Whether a byte was wrong, the one failure that no rerun excuses.
     pub fn is_wrong_byte(&self) -> bool {
-        matches!(
-            self,
-            Failure::WrongByte { .. } | Failure::WrongCopy { .. } | Failure::WrongInChild
-        )
+        matches!(self, Failure::WrongByte(_) | Failure::WrongInChild)
     }
 
     /// Names what was being done when the system refused.

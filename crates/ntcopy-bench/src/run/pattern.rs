@@ -3,6 +3,8 @@
 //! Every byte depends on its position and on a seed, one for each socket, so
 //! that bytes that are lost, doubled, moved or swapped between sockets show.
 
+use super::WrongByte;
+
 /// Bytes made at a time when comparing.
 const CHUNK_BYTES: usize = 16 << 10;
 const WORD_BYTES: u64 = 8;
@@ -47,6 +49,16 @@ pub fn first_wrong(seed: u64, start: u64, bytes: &[u8]) -> Option<(usize, u8)> {
         }
     }
     None
+}
+
+/// Compares bytes with the pattern of `seed` from position `start` on.
+pub fn compare(seed: u64, start: u64, bytes: &[u8]) -> Result<(), WrongByte> {
+    match first_wrong(seed, start, bytes) {
+        None => Ok(()),
+        Some((at, expected)) => {
+            Err(WrongByte { socket: None, position: at as u64, expected, got: bytes[at] })
+        }
+    }
 }
 
 #[cfg(test)]

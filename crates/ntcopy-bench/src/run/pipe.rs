@@ -1,9 +1,11 @@
 //! Pipes of a wanted size.
 
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
 
 use ntcopy_record::units::Bytes;
-use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 
 use super::Failure;
 
@@ -48,6 +50,43 @@ impl Pipe {
     /// The size to ask for, for one object.
     pub fn bytes_for_object(object_bytes: u64) -> u64 {
         object_bytes.clamp(LEAST_PIPE_BYTES, MOST_PIPE_BYTES)
+    }
+}
+
+/// Where bytes are dropped unread: a pipe, and `/dev/null` behind it.
+pub struct Sink {
+    pub pipe: Pipe,
+    null: File,
+}
+
+impl Sink {
+    pub fn new(pipe: Pipe) -> Result<Sink, Failure> {
+        let null = File::options().write(true).open("/dev/null");
+        Ok(Sink { pipe, null: null.map_err(Failure::io("cannot open /dev/null"))? })
+    }
+
+    /// Moves what there is to the pipe, at most `most` bytes.
+    pub fn fill(
+        &self,
+        from: impl AsFd,
+        most: usize,
+        flags: SpliceFlags,
+    ) -> rustix::io::Result<usize> {
+        splice(from, None, &self.pipe.write, None, most, SpliceFlags::MOVE | flags)
+    }
+
+    /// Drops exactly what is in the pipe.
+    pub fn empty(&self, bytes: usize) -> rustix::io::Result<()> {
+        let mut left = bytes;
+        while left > 0 {
+            let (pipe, null) = (&self.pipe.read, &self.null);
+            match retry_on_intr(|| splice(pipe, None, null, None, left, SpliceFlags::MOVE))? {
+                // The pipe ran dry.
+                0 => return Err(Errno::NODATA),
+                gone => left -= gone,
+            }
+        }
+        Ok(())
     }
 }
 

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::link::{self, Received, SOCKETS_A_MESSAGE};
-use super::{Failure, Stop};
+use super::{Failure, Stop, WrongByte};
 
 /// How long a process that closed its line may take to be gone.
 const LAST_BREATH: Duration = Duration::from_secs(2);
@@ -24,20 +24,14 @@ const MOMENT: Duration = Duration::from_millis(5);
 /// Why an order was not carried out, as it travels.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Trouble {
-    WrongByte { socket: u32, position: u64, expected: u8, got: u8 },
-    WrongCopy { position: u64, expected: u8, got: u8 },
+    WrongByte(WrongByte),
     Failed(String),
 }
 
 impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Trouble {
         match failure {
-            Failure::WrongByte { socket, position, expected, got } => {
-                Trouble::WrongByte { socket, position, expected, got }
-            }
-            Failure::WrongCopy { position, expected, got } => {
-                Trouble::WrongCopy { position, expected, got }
-            }
+            Failure::WrongByte(wrong) => Trouble::WrongByte(wrong),
             other => Trouble::Failed(other.to_string()),
         }
     }
@@ -53,12 +47,7 @@ impl Trouble {
     /// The failure that it is, in the process of this name.
     fn into_failure(self, name: &'static str) -> Failure {
         match self {
-            Trouble::WrongByte { socket, position, expected, got } => {
-                Failure::WrongByte { socket, position, expected, got }
-            }
-            Trouble::WrongCopy { position, expected, got } => {
-                Failure::WrongCopy { position, expected, got }
-            }
+            Trouble::WrongByte(wrong) => wrong.into(),
             Trouble::Failed(what) => Failure::Process { name, what },
         }
     }

@@ -11,7 +11,6 @@
 //! By order it sends on its socket instead, beside the sender: a process, since
 //! threads of one never run at the same time in a user-mode kernel.
 
-use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -19,11 +18,11 @@ use std::time::Duration;
 use memmap2::MmapMut;
 use rustix::io::{Errno, retry_on_intr as retry};
 use rustix::net::{RecvFlags, recv, sockopt};
-use rustix::pipe::{SpliceFlags, splice};
+use rustix::pipe::SpliceFlags;
 
 use super::memory::data_set;
 use super::message::{Order, Reply};
-use super::pipe::Pipe;
+use super::pipe::{Pipe, Sink};
 use super::process::{self, Trouble};
 use super::send::Sender;
 use super::{Failure, cpus, datagram, pattern};
@@ -47,7 +46,7 @@ fn carry_out(
     if let Order::SetUp { cpu, pipe_bytes, pipe_exact, datagrams, patience_ms } = order {
         let patience = Duration::from_millis(patience_ms);
         let new = Reader::new(cpu, pipe_bytes, pipe_exact, datagrams, patience)?;
-        let pipe_bytes = new.pipe.bytes;
+        let pipe_bytes = new.sink.pipe.bytes;
         *reader = Some(new);
         return Ok(Reply::Ready { pipe_bytes });
     }
@@ -71,8 +70,7 @@ fn carry_out(
 
 struct Reader {
     sockets: Vec<OwnedFd>,
-    pipe: Pipe,
-    null: File,
+    sink: Sink,
     datagrams: bool,
     patience: Duration,
     /// What is sent from, and how, if it is to send.
@@ -95,10 +93,8 @@ impl Reader {
         patience: Duration,
     ) -> Result<Reader, Failure> {
         cpus::pin(cpu)?;
-        let pipe = Pipe::new(pipe_bytes, exact)?;
-        let null = OpenOptions::new().write(true).open("/dev/null");
-        let null = null.map_err(Failure::io("cannot open /dev/null"))?;
-        Ok(Reader { sockets: Vec::new(), pipe, null, datagrams, patience, source: None })
+        let sink = Sink::new(Pipe::new(pipe_bytes, exact)?)?;
+        Ok(Reader { sockets: Vec::new(), sink, datagrams, patience, source: None })
     }
 
     fn take_sockets(&mut self, count: u32, carried: Vec<OwnedFd>) -> Result<(), String> {
@@ -154,7 +150,8 @@ impl Reader {
                     })?
                 } else {
                     let got = self.fill_pipe(socket.as_fd(), left)?;
-                    self.empty_pipe(got)?;
+                    let emptied = self.sink.empty(got as usize);
+                    emptied.map_err(|errno| format!("cannot splice to /dev/null: {errno}"))?;
                     got
                 };
                 drained += got;
@@ -167,19 +164,15 @@ impl Reader {
 
     fn compare(&self, sockets: u32, bytes: u64, seed: u64, start: u64) -> Result<(), Trouble> {
         // A datagram has to fit whole: what is left of it would be lost.
-        let room = self.pipe.bytes.max(2 * DATAGRAM_BYTES);
+        let room = self.sink.pipe.bytes.max(2 * DATAGRAM_BYTES);
         let mut buffer = vec![0; room as usize];
         for (number, socket) in (0..sockets).zip(&self.sockets) {
             let seed = seed + u64::from(number);
             let mut position = 0;
             while position < bytes {
                 let got = self.take(socket.as_fd(), &mut buffer, bytes - position)?;
-                let wrong = pattern::first_wrong(seed, start + position, &buffer[..got]);
-                if let Some((at, expected)) = wrong {
-                    let position = position + at as u64;
-                    let got = buffer[at];
-                    return Err(Trouble::WrongByte { socket: number, position, expected, got });
-                }
+                pattern::compare(seed, start + position, &buffer[..got])
+                    .map_err(|wrong| Trouble::WrongByte(wrong.after(position).on(number)))?;
                 position += got as u64;
             }
         }
@@ -196,10 +189,10 @@ impl Reader {
                 Err(errno) => Err(format!("cannot receive: {errno}")),
             };
         }
-        let got = self.fill_pipe(socket, most.min(self.pipe.bytes))? as usize;
+        let got = self.fill_pipe(socket, most.min(self.sink.pipe.bytes))? as usize;
         let mut read = 0;
         while read < got {
-            read += retry(|| rustix::io::read(&self.pipe.read, &mut buffer[read..got]))
+            read += retry(|| rustix::io::read(&self.sink.pipe.read, &mut buffer[read..got]))
                 .map_err(|errno| format!("cannot read the pipe: {errno}"))?;
         }
         Ok(got)
@@ -212,27 +205,12 @@ impl Reader {
     /// Socket to pipe, at most `most` bytes and never none.
     fn fill_pipe(&self, socket: BorrowedFd<'_>, most: u64) -> Result<u64, String> {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        match retry(|| splice(socket, None, &self.pipe.write, None, most, SpliceFlags::MOVE)) {
+        match retry(|| self.sink.fill(socket, most, SpliceFlags::empty())) {
             Ok(0) => Err("a socket was closed before all its bytes came".to_owned()),
             Ok(got) => Ok(got as u64),
             Err(Errno::AGAIN) => Err(self.nothing_came()),
             Err(errno) => Err(format!("cannot splice from a socket to a pipe: {errno}")),
         }
-    }
-
-    /// Pipe to `/dev/null`, exactly what is in it.
-    fn empty_pipe(&self, bytes: u64) -> Result<(), String> {
-        let mut left = bytes as usize;
-        while left > 0 {
-            let gone =
-                retry(|| splice(&self.pipe.read, None, &self.null, None, left, SpliceFlags::MOVE));
-            match gone {
-                Ok(0) => return Err("the pipe ran dry".to_owned()),
-                Ok(gone) => left -= gone,
-                Err(errno) => return Err(format!("cannot splice to /dev/null: {errno}")),
-            }
-        }
-        Ok(())
     }
 }
 

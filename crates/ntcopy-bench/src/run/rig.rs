@@ -18,7 +18,7 @@ use super::pipe::Pipe;
 use super::process::Process;
 use super::proof::{Due, Proof};
 use super::send::{self, Sender};
-use super::{Clocked, Failure, Fault, RigOptions, Stop, cpus, link, pattern, sockets};
+use super::{Clocked, Failure, RigOptions, Stop, cpus, link, pattern, sockets};
 use crate::experiment::Mode;
 use crate::hardware::Hardware;
 use crate::plan::{CellPlan, Form};
@@ -41,7 +41,7 @@ pub struct Rig {
     hardware: Hardware,
     setting: Setting,
     pipe_bytes: u64,
-    fault: Option<Fault>,
+    spoil: bool,
 }
 
 impl Rig {
@@ -93,7 +93,7 @@ impl Rig {
             reader,
             stop: stop.clone(),
             pipe_bytes,
-            fault: options.fault,
+            spoil: options.spoil,
         })
     }
 
@@ -130,8 +130,8 @@ impl Rig {
             let mut buffer = map(sockets as u64 * object, Advice::Normal)?;
             let sizes = odd_sizes(object);
             for (number, &size) in sizes.iter().enumerate() {
-                let fault = self.fault.filter(|_| number + 1 == sizes.len());
-                self.verify_round(mode, &mut buffer, sockets, size as usize, fault)?;
+                let spoil = self.spoil && number + 1 == sizes.len();
+                self.verify_round(mode, &mut buffer, sockets, size as usize, spoil)?;
             }
             return match &mut self.small {
                 Some(small) => small.verify(mode, most_sockets),
@@ -149,7 +149,7 @@ impl Rig {
         let sizes = odd_sizes(self.cell.object_bytes);
         for other in &mut self.others {
             for (number, &size) in sizes.iter().enumerate() {
-                let spoil = self.fault.is_some() && number + 1 == sizes.len();
+                let spoil = self.spoil && number + 1 == sizes.len();
                 other.compare(mode, (0, size), spoil)?;
             }
         }
@@ -162,7 +162,7 @@ impl Rig {
         buffer: &mut MmapMut,
         sockets: usize,
         size: usize,
-        fault: Option<Fault>,
+        spoil: bool,
     ) -> Result<(), Failure> {
         let slot = self.cell.object_bytes as usize;
         let seed = u64::from(mode as u8) << 32 | 1;
@@ -172,7 +172,7 @@ impl Rig {
             let at = number * slot + into;
             pattern::fill(seed + number as u64, 0, &mut buffer[at..at + size]);
         }
-        if fault == Some(Fault::WrongByte) {
+        if spoil {
             buffer[(sockets - 1) * slot + into + size / 2] ^= 1;
         }
         for number in 0..sockets {
@@ -187,7 +187,7 @@ impl Rig {
         let seed = u64::from(mode as u8) << 32 | 2;
         pattern::fill(seed, 0, buffer);
         // With several senders, another one has the fault.
-        if self.fault == Some(Fault::WrongByte) && self.others.is_empty() {
+        if self.spoil && self.others.is_empty() {
             buffer[total - 1] ^= 1;
         }
         let order = Order::Compare { sockets: 1, bytes: total as u64, seed, start: 0 };

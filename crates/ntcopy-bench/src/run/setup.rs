@@ -3,20 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A fault that tests ask for, to see that it is noticed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// One byte of the pattern is turned into another before it is sent.
-    WrongByte,
-}
-
 #[derive(Debug, Clone)]
 pub struct RigOptions {
     /// The arguments of this program that lead to [`super::reader::main`].
     pub reader_args: Vec<String>,
     /// How long neither process may make no progress.
     pub patience: Duration,
-    pub fault: Option<Fault>,
+    /// Make a byte wrong before it is sent, to see that it is noticed: for tests.
+    pub spoil: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

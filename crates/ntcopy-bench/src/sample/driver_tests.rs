@@ -136,7 +136,7 @@ fn the_groups_of_every_cell_are_interleaved_and_each_sample_is_written() {
 #[test]
 fn a_mode_that_failed_has_an_error_row_and_is_left_out_of_its_cell() {
     let fails = |mode, pair| match (mode, pair) {
-        ('b', 1) => Err(Failure::WrongCopy { position: 1, expected: 2, got: 3 }),
+        ('b', 1) => Err(Failure::WrongInChild),
         _ => Ok(1),
     };
     let (asked, _, record) = measured(fails, None);

@@ -12,7 +12,7 @@ use super::driver::{At, Context, Experiment, Halt, Lanes, Recording, available, 
 use super::{MeasureError, Outcome};
 use crate::experiment::Mode;
 use crate::plan::{CellPlan, Form, Plan};
-use crate::run::{self, Clocked, Failure, Fault, Rig, RigOptions, Stop};
+use crate::run::{self, Clocked, Failure, Rig, RigOptions, Stop};
 
 impl Experiment for Plan {
     fn experiment(&self) -> ExperimentKind {
@@ -38,7 +38,7 @@ impl Experiment for Plan {
         let rig_options = RigOptions {
             reader_args: options.worker_args.clone(),
             patience: options.patience,
-            fault: options.spoil.then_some(Fault::WrongByte),
+            spoil: options.spoil,
         };
         let mut memory = None;
         recording.cells(0..plan.cells.len(), |recording, number| {

@@ -57,7 +57,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn measure(args: &Args, mode: Mode, stop: &Stop) -> Result<Clocked, Failure> {
-    let options = RigOptions { reader_args: reader_args(), patience: PATIENCE, fault: None };
+    let options = RigOptions { reader_args: reader_args(), patience: PATIENCE, spoil: false };
     let mut rig = Rig::alone(&cell(args, &run::cpus()?.allowed), &options, stop)?;
     rig.verify(mode, 1)?;
     rig.run(mode, args.iterations)

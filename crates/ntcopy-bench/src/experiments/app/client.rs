@@ -1,18 +1,17 @@
 //! The client: connections for multigets, and for large values that are dropped unread.
 
-use std::fs::File;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustix::pipe::{SpliceFlags, splice};
+use rustix::pipe::SpliceFlags;
 
 use super::plan::{App, Data};
 use super::server::Server;
 use super::wire::{Came, Head, MOST_HEAD_BYTES, Multiget, Value, unexpected};
-use crate::run::{Failure, Pipe, Poll, Stop};
+use crate::run::{Failure, Pipe, Poll, Sink, Stop};
 
 /// What tells connections for large values from the others, among events.
 const LARGE: u64 = 1 << 32;
@@ -66,11 +65,6 @@ struct Fetch {
     tail_got: usize,
 }
 
-struct Sink {
-    pipe: Pipe,
-    null: File,
-}
-
 impl Client {
     /// Makes `smalls` connections for multigets, and `larges` for large values.
     pub fn connect(
@@ -99,8 +93,6 @@ impl Client {
         };
         let smalls = (0..smalls).map(small).collect::<Result<_, _>>()?;
         let larges = (0..larges).map(large).collect::<Result<_, _>>()?;
-        let null = File::options().write(true).open("/dev/null");
-        let null = null.map_err(Failure::io("cannot open /dev/null"))?;
         Ok(Client {
             app,
             data,
@@ -109,7 +101,7 @@ impl Client {
             asked: [0; 2],
             smalls,
             larges,
-            sink: Sink { pipe: Pipe::for_object(data.large_bytes)?, null },
+            sink: Sink::new(Pipe::for_object(data.large_bytes)?)?,
             poll,
         })
     }
@@ -233,7 +225,7 @@ impl Fetch {
         }
         if self.got < self.value.bytes {
             // All that is there now; a second call to find nothing would double the price.
-            self.got += sink.drop_some(app, stream, self.value.bytes - self.got)?;
+            self.got += drop_some(sink, app, stream, self.value.bytes - self.got)?;
         }
         Ok(self.got == self.value.bytes && self.takes_tail(app, stream)?)
     }
@@ -284,28 +276,17 @@ impl Fetch {
     }
 }
 
-impl Sink {
-    /// Drops what there is, at most `most` bytes; 0 if there is nothing now.
-    fn drop_some(&self, app: App, stream: &UnixStream, most: u64) -> Result<u64, Failure> {
-        let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let got = match splice(stream, None, &self.pipe.write, None, most, flags) {
-            Ok(0) => return Err(closed(app)),
-            Ok(got) => got,
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(0),
-            Err(errno) => return Err(Failure::os("cannot splice from a socket")(errno)),
-        };
-        let mut left = got;
-        while left > 0 {
-            match splice(&self.pipe.read, None, &self.null, None, left, SpliceFlags::MOVE) {
-                Ok(0) => return Err(Failure::Answer("the pipe ran dry".to_owned())),
-                Ok(gone) => left -= gone,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(Failure::os("cannot splice to /dev/null")(errno)),
-            }
-        }
-        Ok(got as u64)
-    }
+/// Drops what there is, at most `most` bytes; 0 if there is nothing now.
+fn drop_some(sink: &Sink, app: App, stream: &UnixStream, most: u64) -> Result<u64, Failure> {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let got = match sink.fill(stream, most, SpliceFlags::NONBLOCK) {
+        Ok(0) => return Err(closed(app)),
+        Ok(got) => got,
+        Err(Errno::AGAIN | Errno::INTR) => return Ok(0),
+        Err(errno) => return Err(Failure::os("cannot splice from a socket")(errno)),
+    };
+    sink.empty(got).map_err(Failure::os("cannot splice to /dev/null"))?;
+    Ok(got as u64)
 }
 
 /// Sends a whole request, for which there is always room where nothing is under way.

@@ -98,15 +98,9 @@ impl Value {
 
     /// Compares a part of it from a position on.
     pub fn compare(&self, at: u64, bytes: &[u8]) -> Result<(), Failure> {
-        match pattern::first_wrong(self.seed(), at, bytes) {
-            None => Ok(()),
-            Some((index, expected)) => Err(Failure::WrongByte {
-                socket: u32::try_from(self.number).unwrap_or(u32::MAX),
-                position: at + index as u64,
-                expected,
-                got: bytes[index],
-            }),
-        }
+        let socket = u32::try_from(self.number).unwrap_or(u32::MAX);
+        let compared = pattern::compare(self.seed(), at, bytes);
+        Ok(compared.map_err(|wrong| wrong.after(at).on(socket))?)
     }
 }
 

@@ -17,7 +17,7 @@ use super::call::{Call, Kind};
 use super::lines::{self, Cycle, Memory, PAGE};
 use crate::experiment::Family;
 use crate::run::net::Network;
-use crate::run::{Failure, Pipe};
+use crate::run::{Failure, Pipe, Sink};
 
 /// Sources and destinations are taken in turns from this much: they are cold, as a server's are.
 const AROUND_BYTES: usize = 64 << 20;
@@ -52,8 +52,7 @@ pub struct Triggers {
     destination: Memory,
     next: usize,
     file: File,
-    null: File,
-    pipe: Pipe,
+    sink: Sink,
     /// A call's own, with what opted it in.
     links: Vec<(Kind, Link)>,
 }
@@ -65,14 +64,12 @@ impl Triggers {
         let file = memfd_create("footprint", MemfdFlags::CLOEXEC);
         let file = File::from(file.map_err(Failure::os("cannot make a file"))?);
         file.write_all_at(source.bytes(), 0).map_err(Failure::io("cannot fill a file"))?;
-        let null = File::options().write(true).open("/dev/null");
         let mut triggers = Triggers {
             source,
             destination: Memory::new(AROUND_BYTES)?,
             next: 0,
             file,
-            null: null.map_err(Failure::io("cannot open /dev/null"))?,
-            pipe: Pipe::for_object(1 << 20)?,
+            sink: Sink::new(Pipe::for_object(1 << 20)?)?,
             links: Vec::new(),
         };
         for call in calls {
@@ -233,30 +230,20 @@ impl Triggers {
 
     /// Moves some bytes from a descriptor to /dev/null.
     fn discard(&self, from: impl AsFd, most: usize) -> Result<usize, Errno> {
-        let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
-        let some = splice(from, None, &self.pipe.write, None, most, flags)?;
-        self.empty_pipe(some)?;
+        let some = self.sink.fill(from, most, SpliceFlags::NONBLOCK)?;
+        self.sink.empty(some)?;
         Ok(some)
     }
 
-    fn empty_pipe(&self, bytes: usize) -> Result<(), Errno> {
-        let mut left = bytes;
-        while left > 0 {
-            let flags = SpliceFlags::MOVE;
-            left -= splice(&self.pipe.read, None, &self.null, None, left, flags)?;
-        }
-        Ok(())
-    }
-
     fn through_pipe(&mut self, at: usize, bytes: usize) -> Result<(), Errno> {
-        let most = self.pipe.bytes as usize;
+        let most = self.sink.pipe.bytes as usize;
         for from in (at..at + bytes).step_by(most) {
             let range = from..(from + most).min(at + bytes);
             let mut left =
-                rustix::io::write(&self.pipe.write, &self.source.bytes()[range.clone()])?;
+                rustix::io::write(&self.sink.pipe.write, &self.source.bytes()[range.clone()])?;
             let mut to = &mut self.destination.bytes_mut()[range];
             while left > 0 {
-                let some = rustix::io::read(&self.pipe.read, &mut *to)?;
+                let some = rustix::io::read(&self.sink.pipe.read, &mut *to)?;
                 to = &mut to[some..];
                 left -= some;
             }
@@ -269,8 +256,9 @@ impl Triggers {
         while offset < end {
             let left = (end - offset) as usize;
             let flags = SpliceFlags::MOVE;
-            let some = splice(&self.file, Some(&mut offset), &self.pipe.write, None, left, flags)?;
-            self.empty_pipe(some)?;
+            let some =
+                splice(&self.file, Some(&mut offset), &self.sink.pipe.write, None, left, flags)?;
+            self.sink.empty(some)?;
         }
         Ok(())
     }
@@ -281,8 +269,8 @@ impl Triggers {
             let piece = [IoSliceRaw::from_slice(&self.source.bytes()[at + sent..at + bytes])];
             // SAFETY: the write end of the pipe is given, so the kernel only reads the memory, and
             // SPLICE_F_GIFT is not set.
-            let some = unsafe { vmsplice(&self.pipe.write, &piece, SpliceFlags::empty()) }?;
-            self.empty_pipe(some)?;
+            let some = unsafe { vmsplice(&self.sink.pipe.write, &piece, SpliceFlags::empty()) }?;
+            self.sink.empty(some)?;
             sent += some;
         }
         Ok(())

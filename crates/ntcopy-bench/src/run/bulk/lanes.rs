@@ -5,7 +5,7 @@ use std::hint::black_box;
 use super::SEED;
 use crate::experiment::LINE_BYTES;
 use crate::experiment::bulk::Heat;
-use crate::run::{Failure, pattern};
+use crate::run::{Failure, WrongByte, pattern};
 
 /// Between two lines that are looked at after a sample.
 const STEP_BYTES: usize = 64 << 10;
@@ -143,11 +143,11 @@ impl Lane<'_> {
     /// Compares every byte of a place with the pattern itself.
     pub fn verify(&self, (from, to): (usize, usize), fill: Option<u8>) -> Result<(), Failure> {
         let got = &self.destination[to..to + self.size];
-        let wrong = match fill {
-            Some(value) => first_not(got, value),
-            None => pattern::first_wrong(SEED, self.source_start + from as u64, got),
-        };
-        wrong.map_or(Ok(()), |(at, expected)| Err(wrong_byte(at, expected, got[at])))
+        match fill.map(|value| first_not(got, value)) {
+            None => Ok(pattern::compare(SEED, self.source_start + from as u64, got)?),
+            Some(None) => Ok(()),
+            Some(Some((at, expected))) => Err(wrong_byte(at, expected, got[at])),
+        }
     }
 }
 
@@ -178,7 +178,7 @@ pub fn wrong_number(place: usize, expected: u64, got: u64) -> Failure {
 }
 
 fn wrong_byte(at: usize, expected: u8, got: u8) -> Failure {
-    Failure::WrongCopy { position: at as u64, expected, got }
+    WrongByte { socket: None, position: at as u64, expected, got }.into()
 }
 
 #[cfg(test)]
@@ -223,7 +223,7 @@ mod tests {
             lane.spoil_last(2, None);
             lane.copies(1, |to, from| to.copy_from_slice(from));
             lane.copies(1, |_, _| ());
-            assert!(matches!(lane.check(last, None), Err(Failure::WrongCopy { .. })));
+            assert!(matches!(lane.check(last, None), Err(Failure::WrongByte(_))));
         });
     }
 
@@ -235,10 +235,10 @@ mod tests {
             lane.copies(1, |to, from| to.copy_from_slice(from));
             assert_eq!(lane.verify(place, None), Ok(()));
             lane.destination[998] ^= 1;
-            let Err(Failure::WrongCopy { position, .. }) = lane.verify(place, None) else {
+            let Err(Failure::WrongByte(wrong)) = lane.verify(place, None) else {
                 panic!("the last byte is wrong");
             };
-            assert_eq!(position, 998);
+            assert_eq!(wrong.position, 998);
         });
     }
 }

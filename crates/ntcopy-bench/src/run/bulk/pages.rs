@@ -140,7 +140,7 @@ mod tests {
         with_lane(|lane| {
             let sum = run(lane, Action::Copy, ReadBack::Some, PageWay::RepB, 1);
             let wrong = check_read(lane, Action::Copy, ReadBack::Some, sum + 1);
-            assert!(matches!(wrong, Err(Failure::WrongCopy { .. })), "{wrong:?}");
+            assert!(matches!(wrong, Err(Failure::WrongByte(_))), "{wrong:?}");
             lane.destination[PAGE_BYTES as usize + STEP_BYTES + PLACE_BYTES - 1] ^= 1;
             assert_ne!(read(&lane.destination[..SIZE], ReadBack::Some), sum);
         });

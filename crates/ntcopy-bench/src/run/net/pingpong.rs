@@ -14,7 +14,7 @@ use super::end::flags;
 use super::message::{LAST, Shape};
 use crate::run::meter::{Meter, cpu_since};
 use crate::run::schedule::{histogram, take_answers};
-use crate::run::{Failure, Stop, pattern};
+use crate::run::{Failure, Stop, WrongByte, pattern};
 
 /// Where a message has its number.
 const NUMBER_BYTES: usize = 8;
@@ -152,9 +152,9 @@ impl PingPong {
             }
             let pairs = self.ball.bytes.iter().zip(&self.room);
             if let Some(at) = { pairs }.position(|(sent, came)| sent != came) {
+                let (socket, position) = (Some(0), at as u64);
                 let (expected, got) = (self.ball.bytes[at], self.room[at]);
-                let position = at as u64;
-                return Err(Failure::WrongByte { socket: 0, position, expected, got });
+                return Err(WrongByte { socket, position, expected, got }.into());
             }
         }
         self.finish()
@@ -268,6 +268,6 @@ mod tests {
         assert_eq!(client.check(3, false), Ok(4));
         assert_eq!(server.join().unwrap(), Ok(4));
         let (mut client, _) = game(false);
-        assert!(matches!(client.check(3, true), Err(Failure::WrongByte { position: 0, .. })));
+        assert!(matches!(client.check(3, true), Err(Failure::WrongByte(_))));
     }
 }

@@ -44,13 +44,11 @@ impl BodyReader {
         at: u64,
         bytes: &[u8],
     ) -> Result<(), Failure> {
-        match self.compares.then(|| pattern::first_wrong(seed(object), at, bytes)).flatten() {
-            None => Ok(()),
-            Some((index, expected)) => {
-                let (position, got) = (at + index as u64, bytes[index]);
-                Err(Failure::WrongByte { socket: number, position, expected, got })
-            }
-        }
+        let compared = match self.compares {
+            true => pattern::compare(seed(object), at, bytes),
+            false => Ok(()),
+        };
+        Ok(compared.map_err(|wrong| wrong.after(at).on(number))?)
     }
 
     /// Compares the first `bytes` of the room.

@@ -13,7 +13,7 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::{ForkCell, Use, User};
 use crate::experiment::bulk::PAGE_BYTES;
-use crate::run::{Failure, Stop, map, pattern};
+use crate::run::{Failure, Stop, WrongByte, map, pattern};
 
 /// What the buffer holds before anybody writes to it.
 const SEED: u64 = 11;
@@ -148,8 +148,8 @@ fn look(buffer: &[u8], usage: Use, last: Option<u8>) -> Result<(), Failure> {
         let behind = || pattern::first_wrong(SEED, (start + written) as u64, rest);
         let behind = || behind().map(|(at, expected)| (written + at, expected));
         if let Some((at, expected)) = in_front.or_else(behind) {
-            let position = (start + at) as u64;
-            return Err(Failure::WrongCopy { position, expected, got: page[at] });
+            let (socket, position) = (None, (start + at) as u64);
+            return Err(WrongByte { socket, position, expected, got: page[at] }.into());
         }
     }
     Ok(())
@@ -171,8 +171,8 @@ mod tests {
                 if usage == Use::Byte {
                     forks.buffer[4097] ^= 0x10;
                     assert_eq!(forks.fork(true), Err(Failure::WrongInChild), "{user}");
-                    let seen = forks.check();
-                    assert!(matches!(seen, Err(Failure::WrongCopy { position: 4097, .. })));
+                    let seen = forks.check().unwrap_err().to_string();
+                    assert!(seen.starts_with("wrong byte at 4097 "), "{seen}");
                 }
             }
         }

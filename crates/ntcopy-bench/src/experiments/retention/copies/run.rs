@@ -175,7 +175,7 @@ impl Bench {
             let streamer = (mode != CopyMode::Idle).then(|| {
                 scope.spawn(move || {
                     cpus::pin(cpu)?;
-                    Ok(stream.run(mode, window, stop))
+                    Ok::<_, Failure>(stream.run(mode, window, stop))
                 })
             });
             let passes = watch(hot_set, hardware, lines, window, stop);

@@ -9,7 +9,7 @@ use ntcopy_record::units::Bytes;
 
 use super::pace::Window;
 use crate::experiments::retention::copies::CopyMode;
-use crate::run::{Failure, Stop, map, ns, pattern};
+use crate::run::{Failure, Stop, WrongByte, map, ns, pattern};
 
 const SEED: u64 = 1 << 41;
 /// What a destination holds before it is verified.
@@ -154,14 +154,8 @@ impl Stream {
 
     /// Compares a part of the destination with what was copied to it from that place on.
     fn compare(&self, to: Range<usize>, from: usize) -> Result<(), Failure> {
-        let copied = &self.destination[to.clone()];
-        match pattern::first_wrong(SEED, from as u64, copied) {
-            None => Ok(()),
-            Some((at, expected)) => {
-                let position = (to.start + at) as u64;
-                Err(Failure::WrongCopy { position, expected, got: copied[at] })
-            }
-        }
+        let compared = pattern::compare(SEED, from as u64, &self.destination[to.clone()]);
+        Ok(compared.map_err(|wrong| wrong.after(to.start as u64))?)
     }
 
     /// Copies odd sizes from and to odd places, and compares every byte and its surroundings.
@@ -184,7 +178,7 @@ impl Stream {
             let around = (0..to).chain(to + size..to + size + GUARD);
             if let Some(at) = around.into_iter().find(|at| self.destination[*at] != BLANK) {
                 let (position, got) = (at as u64, self.destination[at]);
-                return Err(Failure::WrongCopy { position, expected: BLANK, got });
+                return Err(WrongByte { socket: None, position, expected: BLANK, got }.into());
             }
         }
         Ok(())
@@ -210,7 +204,7 @@ mod tests {
         for mode in [CopyMode::Copy, CopyMode::Nt, CopyMode::NtBoth] {
             let mut stream = Stream::new(5 * OBJECT, OBJECT).unwrap();
             stream.verify(mode, false).unwrap();
-            assert!(matches!(stream.verify(mode, true), Err(Failure::WrongCopy { .. })));
+            assert!(matches!(stream.verify(mode, true), Err(Failure::WrongByte(_))));
             stream.begin();
             for _ in 0..12 {
                 stream.copy_next(mode);
@@ -218,7 +212,7 @@ mod tests {
             }
             // A copy that is counted and was not made leaves the lap before in its place.
             stream.copies += 1;
-            assert!(matches!(stream.check(), Err(Failure::WrongCopy { .. })));
+            assert!(matches!(stream.check(), Err(Failure::WrongByte(_))));
         }
     }
 
