@@ -34,12 +34,6 @@ pub fn offered() -> Vec<HardwareCounter> {
     Catalogue::get().offers().to_vec()
 }
 
-/// The core events, by name, each with why it cannot be counted, if it cannot.
-pub fn core() -> BTreeMap<String, Option<String>> {
-    let core = Catalogue::get().core_offers().iter();
-    core.map(|counter| (counter.name.clone(), counter.missing.clone())).collect()
-}
-
 /// Counters that are open: what is between [`start`](Self::start) and [`stop`](Self::stop) is
 /// counted. Those that cannot be opened are left out.
 #[derive(Default)]
@@ -58,13 +52,11 @@ impl Hardware {
         hardware
     }
 
-    /// Core events of this thread alone.
     pub fn of_thread() -> Hardware {
         let sums = Catalogue::get().open_core(false);
         Hardware { sums, ..Hardware::default() }
     }
 
-    /// DRAM traffic alone.
     pub fn of_machine() -> Hardware {
         let catalogue = Catalogue::get();
         Hardware { sums: catalogue.open_dram(), bandwidth: catalogue.monitor(), before: None }

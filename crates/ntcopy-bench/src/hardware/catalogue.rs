@@ -21,8 +21,6 @@ pub struct Catalogue {
     dram: Vec<Traffic>,
     monitor: Option<Monitor>,
     offers: Vec<HardwareCounter>,
-    /// How many of the offers, from the first on, are core events.
-    core_offers: usize,
 }
 
 /// What finding it depends on, so that recorded machines can stand in for this one.
@@ -31,7 +29,6 @@ pub struct Machine<'a> {
     /// CPUID vendor, family, model and stepping.
     pub signature: &'a str,
     pub guest: bool,
-    /// Switched off by the user.
     pub off: bool,
     /// Tries a core event; whether it moves is asked of the cycles only.
     pub attempt: &'a dyn Fn(&Request, bool) -> Result<(), Outcome>,
@@ -55,15 +52,9 @@ impl Catalogue {
     }
 
     pub fn find(machine: &Machine<'_>) -> Catalogue {
-        let mut found = Catalogue {
-            core: Vec::new(),
-            dram: Vec::new(),
-            monitor: None,
-            offers: Vec::new(),
-            core_offers: 0,
-        };
+        let mut found =
+            Catalogue { core: Vec::new(), dram: Vec::new(), monitor: None, offers: Vec::new() };
         found.add_core(machine);
-        found.core_offers = found.offers.len();
         found.add_dram(machine);
         found.add_bandwidth(machine);
         found
@@ -73,11 +64,6 @@ impl Catalogue {
         &self.offers
     }
 
-    pub fn core_offers(&self) -> &[HardwareCounter] {
-        &self.offers[..self.core_offers]
-    }
-
-    /// Opens the core events that count here.
     pub fn open_core(&self, with_started: bool) -> Vec<(&'static str, Vec<Opened>)> {
         let scope = if with_started { Scope::ThreadAndStarted } else { Scope::Thread };
         let open = |(event, kernel): &(Event, bool)| {

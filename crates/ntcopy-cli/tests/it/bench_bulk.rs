@@ -54,7 +54,6 @@ fn fills_store_the_value_by_every_function() {
             assert!(has(mode) || !cfg!(target_arch = "x86_64"), "{mode}");
         }
         assert!(value == "0" || !has("clzero"), "CLZERO stores zeros only");
-        assert!(record.cells[0].params["hardware_counters"].as_str().unwrap().contains("cycles"));
         counted::every_sample_or_why_not(&record, &text);
     }
 }

@@ -17,8 +17,11 @@ pub enum Order {
         /// The CPUs, one a thread.
         cpus: Vec<u32>,
     },
-    /// What the orders after this are about.
-    Cell { task: Task, size_bytes: u64, threads: u32 },
+    Cell {
+        task: Task,
+        size_bytes: u64,
+        threads: u32,
+    },
     /// Do it once, and look at every byte.
     Verify {
         way: String,
@@ -44,12 +47,9 @@ pub enum Reply {
         memset_threshold_bytes: Option<u64>,
         /// Why other libraries cannot be used, those that cannot, by their ways' names.
         missing_peers: BTreeMap<String, String>,
-        /// Hardware events, and why each cannot be counted, if it cannot.
-        counters: BTreeMap<String, Option<String>>,
     },
     Done,
     Verified {
-        /// The path that the library chose, where it chose one.
         path: Option<String>,
     },
     Sample(Traffic),
@@ -57,7 +57,6 @@ pub enum Reply {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Traffic {
-    /// Bytes, of all threads together.
     pub bytes: u64,
     /// Nanoseconds from the first thread's start to the last one's end.
     pub elapsed_ns: u64,

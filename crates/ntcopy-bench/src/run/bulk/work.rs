@@ -17,7 +17,7 @@ use super::threads::{Start, together};
 use super::{SEED, map_memory};
 use crate::experiment::LINE_BYTES;
 use crate::experiment::bulk::{Action, Heat, MatrixTask, PageWay, ReadBack, Task, Walk, Way};
-use crate::hardware::{self, Hardware};
+use crate::hardware::Hardware;
 use crate::run::process;
 use crate::run::{Failure, cpus};
 
@@ -39,7 +39,6 @@ fn carry_out(worker: &mut Option<Work>, order: Order) -> Result<Reply, Failure> 
                 libc_threshold_bytes: libc.memcpy_nt_threshold_bytes,
                 memset_threshold_bytes: libc.memset_nt_threshold_bytes,
                 missing_peers: work.peers.missing(),
-                counters: hardware::core(),
             };
             *worker = Some(work);
             Ok(reply)
@@ -60,14 +59,12 @@ struct Work {
     destination: MmapMut,
     cpus: Vec<u32>,
     peers: Peers,
-    /// The whole machine's counters.
     machine: Hardware,
     task: Task,
     size: usize,
     stands: Vec<Stand>,
 }
 
-/// A way, looked up.
 #[derive(Clone, Copy)]
 enum Doing {
     Copy(Call),
@@ -108,7 +105,6 @@ impl Doing {
     }
 }
 
-/// One thread's part of a sample.
 struct Clocked {
     begin: Instant,
     end: Instant,

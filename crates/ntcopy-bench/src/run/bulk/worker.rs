@@ -27,7 +27,6 @@ pub struct Worker {
     process: Copier,
     stop: Stop,
     missing_peers: BTreeMap<String, String>,
-    counters: BTreeMap<String, Option<String>>,
 }
 
 impl Worker {
@@ -41,8 +40,7 @@ impl Worker {
                 Ok(command.spawn())
             })?;
         let stop = setup.stop.clone();
-        let (missing_peers, counters) = (BTreeMap::new(), BTreeMap::new());
-        let mut worker = Worker { process, stop, missing_peers, counters };
+        let mut worker = Worker { process, stop, missing_peers: BTreeMap::new() };
         worker.set_up(setup, plan)?;
         Ok(worker)
     }
@@ -55,13 +53,8 @@ impl Worker {
             cpus: plan.cpus.clone(),
         };
         let (libc_threshold_bytes, memset_threshold_bytes) = match self.ask(&order)? {
-            Reply::Ready {
-                libc_threshold_bytes,
-                memset_threshold_bytes,
-                missing_peers,
-                counters,
-            } => {
-                (self.missing_peers, self.counters) = (missing_peers, counters);
+            Reply::Ready { libc_threshold_bytes, memset_threshold_bytes, missing_peers } => {
+                self.missing_peers = missing_peers;
                 (libc_threshold_bytes, memset_threshold_bytes)
             }
             other => return Err(self.process.unexpected(&other)),
@@ -80,13 +73,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Why another library's copy cannot be used, if it cannot.
     pub fn missing_peer(&self, peer: Peer) -> Option<&str> {
         self.missing_peers.get(peer.as_str()).map(String::as_str)
-    }
-
-    pub fn counters(&self) -> &BTreeMap<String, Option<String>> {
-        &self.counters
     }
 
     pub fn cell(&mut self, cell: &BulkCell) -> Result<(), Failure> {

@@ -19,7 +19,6 @@ struct WayLanes<'a> {
     stop: &'a Stop,
 }
 
-/// Verifies, warms up, and takes the cell's samples.
 pub fn measure(
     plan: &BulkPlan,
     number: u32,
@@ -87,9 +86,6 @@ impl WayLanes<'_> {
                 }
             }
         }
-        if matches!(self.cell.task, Task::Fill { .. }) {
-            params.insert("hardware_counters".to_owned(), self.counters().into());
-        }
         Ok((params, alive))
     }
 
@@ -98,22 +94,6 @@ impl WayLanes<'_> {
             (Way::LibcTuned, Ok(worker)) => worker,
             _ => &mut self.workers.plain,
         }
-    }
-
-    /// What stands in the record about hardware counters.
-    fn counters(&self) -> String {
-        let mut groups: Vec<(Option<&String>, Vec<&str>)> = Vec::new();
-        for (name, why) in self.workers.plain.counters() {
-            match groups.iter_mut().find(|(other, _)| *other == why.as_ref()) {
-                Some((_, names)) => names.push(name),
-                None => groups.push((why.as_ref(), vec![name])),
-            }
-        }
-        let words = groups.iter().map(|(why, names)| match why {
-            None => format!("{} counted", names.join(", ")),
-            Some(why) => format!("{} not available here: {why}", names.join(", ")),
-        });
-        words.collect::<Vec<String>>().join("; ")
     }
 }
 
