@@ -7,7 +7,8 @@ pub(crate) mod error;
 pub mod messages;
 mod sysctl;
 
-use ntcopy_record::ExperimentKind;
+use ntcopy_record::{ExperimentKind, Params};
+use serde_json::Value;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -31,7 +32,6 @@ pub struct Plan {
     pub round_sample: Duration,
     /// How long a mode runs before a sample of rounds, at least, without being clocked.
     pub warm_up: Duration,
-    /// How long a free-running sample lasts about.
     pub free_sample: Duration,
     /// The sockets of a cell on which every byte is compared before timing.
     pub verified_sockets: u32,
@@ -89,7 +89,12 @@ pub fn group_order<T: Copy>(modes: &[T], pair: u32) -> Vec<T> {
     order
 }
 
-/// What was asked for, or the default.
+/// A cell's parameters: of these, those that have a value.
+pub(crate) fn params<const N: usize>(list: [(&str, Value); N]) -> Params {
+    let known = list.into_iter().filter(|(_, value)| !value.is_null());
+    known.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
 pub(crate) fn or<T: Clone>(asked: &[T], default: &[T]) -> Vec<T> {
     if asked.is_empty() { default.to_vec() } else { asked.to_vec() }
 }

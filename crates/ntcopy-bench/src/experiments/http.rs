@@ -19,7 +19,6 @@ pub enum Stack {
     StoragedProxyd,
     /// HAProxy, which splices, before nginx. Neither is changed.
     HaproxyNginx,
-    /// nginx before nginx.
     NginxNginx,
     /// HAProxy, unchanged, before a backend that knows the hint.
     HaproxyStoraged,
@@ -70,7 +69,6 @@ impl Stack {
         }
     }
 
-    /// Whether its backend hints by itself, and not by `ntcopy run`.
     pub fn hints_itself(self) -> bool {
         self.backend() != Backend::Nginx
     }
@@ -126,7 +124,6 @@ impl HttpMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transport {
     Unix,
-    /// TCP over the loopback.
     Tcp,
 }
 
@@ -135,7 +132,6 @@ words!(Transport, Unix = "unix", Tcp = "tcp");
 /// What is between client and proxy, over TCP of the loopback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// HTTP/1.1.
     Plain,
     /// HTTP/1.1 over TLS 1.3, encrypted by the proxy.
     Tls,

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::capacity;
 use super::rates::{LargeRate, Time};
 use crate::experiment::{Mode, Rate, reads_defaults, size, with_baseline, words};
-use crate::experiments::http::run::{Program, find_program};
+use crate::experiments::http::run::Program;
 use crate::plan::error::{check_connections, check_pairs, check_zeros, two_places};
 use crate::plan::messages::TWO_CPUS;
 use crate::plan::{Cpus, PlanError, or};
@@ -31,11 +31,8 @@ const SERVER_BYTES: u64 = 24 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum App {
-    /// memcached, as the distribution has it.
     Memcached,
-    /// Redis, as the distribution has it.
     Redis,
-    /// This project's object store.
     Storaged,
     /// nginx, as the distribution has it, of files that it copies.
     Nginx,
@@ -49,18 +46,13 @@ impl App {
     }
 
     pub fn find(self) -> Result<PathBuf, String> {
-        let (file, package) = match self {
-            App::Memcached => ("memcached", "memcached"),
-            App::Redis => ("redis-server", "redis-server"),
-            App::Storaged => return Program::Storaged.find(),
-            App::Nginx => return Program::Nginx.find(),
+        let program = match self {
+            App::Memcached => Program::Memcached,
+            App::Redis => Program::Redis,
+            App::Storaged => Program::Storaged,
+            App::Nginx => Program::Nginx,
         };
-        find_program(file, None).ok_or_else(|| {
-            format!(
-                "{self} is not installed: the package {package} has it (apt-get install \
-                 --no-install-recommends {package})"
-            )
-        })
+        program.find()
     }
 }
 
@@ -96,7 +88,6 @@ impl AppMode {
         self.sends().is_hinted()
     }
 
-    /// How its program sends.
     pub fn sends(self) -> Mode {
         match self {
             AppMode::Adaptive => Mode::Adaptive,
@@ -200,7 +191,6 @@ pub struct Data {
 }
 
 impl Data {
-    /// In how many pieces a large value is stored.
     pub fn pieces(&self, is_chunked: bool) -> u64 {
         if is_chunked { self.large_bytes.div_ceil(self.chunk_bytes) } else { 1 }
     }
@@ -211,7 +201,6 @@ pub type Hinting = Result<Vec<(OsString, OsString)>, String>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AppCell {
-    /// Connections that fetch large values.
     pub connections: u32,
     pub rate: LargeRate,
 }
@@ -230,9 +219,7 @@ pub struct Plan {
     pub capacity: Option<Time>,
     pub cells: Vec<AppCell>,
     pub pairs: u32,
-    /// How long the clocked part of a sample lasts.
     pub sample: Duration,
-    /// How long it goes before that.
     pub warm_up: Duration,
     pub cpus: [u32; 2],
 }
@@ -284,7 +271,6 @@ impl Plan {
     }
 }
 
-/// Makes the plan for a program that is there.
 pub fn plan(
     settings: &Settings,
     (app, program): (App, PathBuf),
@@ -338,7 +324,6 @@ where
     word.parse().expect("the defaults are known words")
 }
 
-/// The baseline, `idle`, and those asked for.
 fn modes(settings: &Settings) -> Vec<AppMode> {
     let asked = or(&settings.modes, &defaults(settings.quick).modes);
     let asked: Vec<AppMode> = [AppMode::Idle].into_iter().chain(asked).collect();

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use ntcopy_record::Params;
 use ntcopy_record::lists::unique;
 
@@ -11,7 +9,7 @@ use super::{Backend, HttpMode, Rate, Scheme, Settings, Stack, Transport, Way, de
 pub use crate::experiment::LoadForm as HttpForm;
 use crate::experiment::{Lengths, with_baseline};
 use crate::plan::error::{check_connections, check_pairs, check_sizes, check_zeros, places};
-use crate::plan::{Cpus, PlanError, Sysctl, or};
+use crate::plan::{Cpus, PlanError, Sysctl, or, params};
 
 /// More would measure the descriptor tables of three processes.
 const MOST_CONNECTIONS: u32 = 4096;
@@ -40,7 +38,6 @@ impl HttpCell {
         self.dataset_bytes / self.object_bytes
     }
 
-    /// Whether the other one needs the same data.
     pub fn has_data_of(&self, other: &HttpCell) -> bool {
         (self.object_bytes, self.dataset_bytes) == (other.object_bytes, other.dataset_bytes)
     }
@@ -53,28 +50,19 @@ impl HttpCell {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpPlan {
+    /// For what is taken as it was asked for: the programs' settings.
+    pub settings: Settings,
     /// The combinations of parameters; those with the same data follow each other.
     pub cells: Vec<HttpCell>,
     /// The ways that are compared, the baseline first.
     pub ways: Vec<Way>,
     pub transport: Transport,
     pub scheme: Scheme,
-    /// TCP's congestion control, if it is not the system's.
-    pub congestion: Option<String>,
-    /// Threads of the proxy, and of the backend.
     pub workers: u32,
     pub rate: Rate,
     /// The CPUs of the client, which is this program, of proxy and backend; none: wherever the
     /// system likes.
     pub places: Option<[u32; 3]>,
-    /// The backend's send buffers, if they are not the system's.
-    pub sndbuf_bytes: Option<u64>,
-    /// One of the buffers that nginx reads files and bodies into, if it is not nginx's own choice.
-    pub nginx_buffer_bytes: Option<u64>,
-    /// HAProxy reads bodies and writes them, where it would splice.
-    pub without_splice: bool,
-    /// What each of HAProxy's pipes holds, if it is not HAProxy's own choice.
-    pub haproxy_pipe_bytes: Option<u64>,
     pub pairs: u32,
     /// How often proxies and backends are started anew in each cell, at most once a group.
     pub starts: u32,
@@ -102,48 +90,34 @@ impl HttpPlan {
         if only { way.mode.to_string() } else { way.to_string() }
     }
 
-    /// The name of the way that the others are compared with.
     pub fn baseline(&self) -> String {
         self.ways.first().map_or_else(String::new, |way| self.name(*way))
     }
 
     pub fn params(&self, cell: &HttpCell, offered_per_1000_s: Option<u64>) -> Params {
-        let mut params = Params::new();
-        let places = self.places.into_iter().flatten();
-        let mut put = |name: &str, value: Value| params.insert(name.to_owned(), value);
-        put("form", cell.form.as_str().into());
-        put("object_bytes", cell.object_bytes.into());
-        put("dataset_bytes", cell.dataset_bytes.into());
-        put("connections", cell.connections.into());
-        put("asked_bytes", cell.asked_bytes().into());
-        put("transport", self.transport.as_str().into());
-        put("scheme", self.scheme.as_str().into());
-        if let Some(name) = &self.congestion {
-            put("congestion", name.as_str().into());
-        }
-        put("workers", self.workers.into());
-        put("starts", self.starts.into());
+        let [client, proxy, backend] = self.places.map_or([None; 3], |places| places.map(Some));
         let stacks = unique(self.ways.iter().map(|way| way.stack.as_str()));
-        put("stack", stacks.join(",").into());
-        if let Some(offered) = offered_per_1000_s {
-            put("offered_requests_per_1000_s", offered.into());
-        }
-        for (name, cpu) in ["client_cpu", "proxy_cpu", "backend_cpu"].iter().zip(places) {
-            put(name, cpu.into());
-        }
-        for (name, bytes) in [
-            ("sndbuf_bytes", self.sndbuf_bytes),
-            ("nginx_buffer_bytes", self.nginx_buffer_bytes),
-            ("haproxy_pipe_bytes", self.haproxy_pipe_bytes),
-        ] {
-            if let Some(bytes) = bytes {
-                put(name, bytes.into());
-            }
-        }
-        if self.without_splice {
-            put("splice", "off".into());
-        }
-        params
+        params([
+            ("form", cell.form.as_str().into()),
+            ("object_bytes", cell.object_bytes.into()),
+            ("dataset_bytes", cell.dataset_bytes.into()),
+            ("connections", cell.connections.into()),
+            ("asked_bytes", cell.asked_bytes().into()),
+            ("transport", self.transport.as_str().into()),
+            ("scheme", self.scheme.as_str().into()),
+            ("congestion", self.settings.congestion.clone().into()),
+            ("workers", self.workers.into()),
+            ("starts", self.starts.into()),
+            ("stack", stacks.join(",").into()),
+            ("offered_requests_per_1000_s", offered_per_1000_s.into()),
+            ("client_cpu", client.into()),
+            ("proxy_cpu", proxy.into()),
+            ("backend_cpu", backend.into()),
+            ("sndbuf_bytes", self.settings.sndbuf_bytes.into()),
+            ("nginx_buffer_bytes", self.settings.nginx_buffer_bytes.into()),
+            ("haproxy_pipe_bytes", self.settings.haproxy_pipe_bytes.into()),
+            ("splice", self.settings.without_splice.then_some("off").into()),
+        ])
     }
 
     /// Bytes that the data set of a cell takes in a file system in memory: once for each kind of
@@ -166,11 +140,10 @@ impl HttpPlan {
     /// What nginx's buffers take at most, as backend and as proxy.
     fn nginx_bytes(&self) -> u64 {
         let buffers = OUTPUT_BUFFERS + PROXY_BUFFERS;
-        let of_one = self.nginx_buffer_bytes.unwrap_or(0) * buffers;
+        let of_one = self.settings.nginx_buffer_bytes.unwrap_or(0) * buffers;
         u64::from(self.most_connections()) * of_one
     }
 
-    /// What lies in the buffers of sockets at most.
     fn in_buffers_bytes(&self) -> u64 {
         let one = |cell: &HttpCell| {
             u64::from(cell.connections) * cell.object_bytes.min(TCP_BUFFERS_BYTES)
@@ -202,29 +175,26 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     }
     let rate = settings.rate.unwrap_or(Rate::OfBaseline(defaults.open.rate_percent * 100));
     let takes = "one CPU for all, or those of client, proxy and backend";
+    settings.congestion.as_deref().map_or(Ok(()), check_congestion)?;
     Ok(HttpPlan {
+        settings: settings.clone(),
         cells: cells(settings, rate)?,
         ways: ways(settings, scheme)?,
         transport,
         scheme,
-        congestion: settings.congestion.as_deref().map(congestion).transpose()?,
         workers,
         rate,
         places: places(&settings.cpus, cpus, takes)?,
-        sndbuf_bytes: settings.sndbuf_bytes,
-        nginx_buffer_bytes: settings.nginx_buffer_bytes,
-        without_splice: settings.without_splice,
-        haproxy_pipe_bytes: settings.haproxy_pipe_bytes,
         pairs,
         starts,
         lengths: Lengths::new(&defaults.closed, &defaults.open),
     })
 }
 
-fn congestion(name: &str) -> Result<String, PlanError> {
+fn check_congestion(name: &str) -> Result<(), PlanError> {
     let is_of_one = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if (1..=LONGEST_CONGESTION_NAME).contains(&name.len()) && name.chars().all(is_of_one) {
-        Ok(name.to_owned())
+        Ok(())
     } else {
         let what = "a name such as reno or cubic, at most 15 letters, digits, - and _";
         Err(format!("--congestion {name:?}: {what}").into())

@@ -32,8 +32,13 @@ pub(crate) use limits::can_be_mapped;
 pub use limits::{allow_files, place_client};
 pub use load::{Meter, Window};
 pub(crate) use ours::storaged;
-pub(crate) use programs::{Program, find as find_program};
+pub(crate) use programs::Program;
 pub use scratch::Scratch;
-pub use setup::{Certificate, Setup};
+pub use setup::Setup;
+#[cfg(not(feature = "tls"))]
+pub use setup::make_certificate;
 pub use stack::{Running, unavailable};
 pub(crate) use theirs::nginx_settings;
+#[cfg(feature = "tls")]
+pub use tls::make_certificate;
+pub use wire::Certificate;

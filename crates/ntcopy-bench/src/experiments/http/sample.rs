@@ -10,7 +10,7 @@ use ntcopy_record::ExperimentKind;
 use super::plan::{HttpCell, HttpForm, HttpPlan};
 use super::run::{self, Certificate, Client, Data, Running, Scratch, Setup};
 use super::{Scheme, Stack, Way};
-use crate::run::meter::Events;
+use crate::run::meter::{Events, open_events};
 use crate::run::{Failure, Stop};
 use crate::sample::driver::{Context, Experiment, Halt, Options, Recording, available, index};
 use crate::sample::{MeasureError, Outcome, in_this_namespace};
@@ -45,12 +45,8 @@ struct Bench<'a> {
 }
 
 impl Experiment for HttpPlan {
-    fn experiment(&self) -> ExperimentKind {
-        ExperimentKind::Http
-    }
-
-    fn baseline(&self) -> String {
-        HttpPlan::baseline(self)
+    fn identity(&self) -> (ExperimentKind, String) {
+        (ExperimentKind::Http, HttpPlan::baseline(self))
     }
 
     /// The daemons end in any case, and their folder goes.
@@ -72,7 +68,7 @@ impl Experiment for HttpPlan {
             options: recording.options,
             stop: recording.stop,
             open_files,
-            events: Events::open(),
+            events: open_events(),
             baseline_rate: None,
         };
         // Cells that follow each other and have the same data share it.
@@ -89,7 +85,6 @@ impl Experiment for HttpPlan {
 }
 
 impl Bench<'_> {
-    /// Cells that share a data set.
     fn group(
         &mut self,
         cells: Range<usize>,
@@ -104,7 +99,7 @@ impl Bench<'_> {
         let data = Data::make(first, &scratch, &stacks, patience)?;
         let certificate = match self.plan.scheme {
             Scheme::Plain => None,
-            _ => Some(Certificate::make(scratch.path())?),
+            _ => Some(run::make_certificate(scratch.path())?),
         };
         let served = Served { ways, scratch: &scratch, data: &data, certificate };
         for number in cells.clone() {
@@ -113,7 +108,6 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Starts a way's daemons, in a folder of their own.
     fn start(
         &self,
         cell: &HttpCell,

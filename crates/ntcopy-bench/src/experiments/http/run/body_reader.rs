@@ -6,10 +6,8 @@ use crate::run::{Failure, pattern};
 
 /// Bytes that are dropped by one call at most. The memory behind it is never touched.
 const DISCARDED_BYTES: usize = 16 << 20;
-/// Bytes that are read to be compared at a time.
 const COMPARED_BYTES: usize = 64 << 10;
 
-/// Throws bodies away unread, or compares every byte of them.
 pub struct BodyReader {
     room: Vec<u8>,
     compares: bool,
@@ -30,7 +28,6 @@ impl BodyReader {
         self.compares
     }
 
-    /// Where bytes go, at most `most`.
     pub(super) fn room(&mut self, most: usize) -> &mut [u8] {
         let most = most.min(self.room.len());
         &mut self.room[..most]
@@ -78,7 +75,6 @@ pub enum Received {
     End,
 }
 
-/// The number of a connection's error.
 pub fn errno(error: std::io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }

@@ -21,7 +21,6 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects as often as the cell says.
     pub fn connect(running: &Running, cell: &HttpCell, stop: &Stop) -> Result<Client, Failure> {
         let data = (cell.objects(), cell.object_bytes);
         Client::to(running.target(), cell.connections, data, stop)

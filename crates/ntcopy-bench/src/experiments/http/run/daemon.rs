@@ -40,7 +40,6 @@ impl Daemon {
         Ok(())
     }
 
-    /// CPU time of all its processes so far, nanoseconds.
     pub fn cpu_ns(&self) -> Result<u64, Failure> {
         self.clocks.iter().map(CpuClock::ns).sum()
     }

@@ -65,7 +65,6 @@ impl Data {
         Ok(to)
     }
 
-    /// The root of plain files.
     pub fn folder_of_theirs(&self) -> Option<&Path> {
         self.theirs.as_deref()
     }
@@ -75,11 +74,9 @@ impl Data {
     }
 }
 
-/// An object of a data set.
 pub struct Object {
     /// Its path in a URL, and below nginx's root.
     pub path: String,
-    /// The seed of its pattern.
     pub seed: u64,
     pub bytes: u64,
 }
@@ -99,13 +96,11 @@ impl Object {
     }
 }
 
-/// The objects of a cell.
 fn objects(cell: &HttpCell) -> impl Iterator<Item = Object> {
     let bytes = cell.object_bytes;
     (0..cell.objects()).map(move |object| Object { path: path(object), seed: seed(object), bytes })
 }
 
-/// Bytes that are made at a time.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Stores every object in a folder of storaged's, by way of a storaged, as anybody would.
@@ -141,7 +136,6 @@ pub(crate) fn store(
     storaged.program.goodbye()
 }
 
-/// Writes every object as a plain file below a root.
 pub(crate) fn write_files(
     objects: impl Iterator<Item = Object>,
     root: &Path,
@@ -159,7 +153,6 @@ pub(crate) fn write_files(
     Ok(())
 }
 
-/// Writes every object into one file.
 fn write_file(
     objects: impl Iterator<Item = Object>,
     path: &Path,

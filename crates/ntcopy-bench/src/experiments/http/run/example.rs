@@ -18,7 +18,6 @@ const FILES: [(&str, &str); 2] = [
     ("ntcopy.h", include_str!("../../../../../../uapi/ntcopy.h")),
 ];
 
-/// The program, and the file that it serves.
 pub struct Example {
     /// Not in memory: programs may be refused there.
     folder: tempfile::TempDir,
@@ -26,7 +25,6 @@ pub struct Example {
 }
 
 impl Example {
-    /// With the system's compiler.
     pub fn compile(objects: PathBuf) -> Result<Example, Failure> {
         let folder = tempfile::tempdir().map_err(Failure::io("cannot make a folder"))?;
         for (name, text) in FILES {
@@ -47,7 +45,6 @@ impl Example {
     }
 }
 
-/// It, sending in the mode.
 pub fn backend(
     setup: &Setup<'_>,
     example: Option<&Example>,
@@ -65,6 +62,6 @@ pub fn backend(
     let mut command = Command::new(example.folder.path().join("backend"));
     command.arg(path).arg(&example.objects);
     command.arg(setup.cell.object_bytes.to_string()).arg(sends);
-    command.arg(setup.plan.sndbuf_bytes.unwrap_or(0).to_string());
+    command.arg(setup.plan.settings.sndbuf_bytes.unwrap_or(0).to_string());
     Ok(command)
 }

@@ -41,7 +41,7 @@ pub(crate) fn can_be_mapped(objects: u64, or: &str) -> Result<(), Failure> {
 /// own, which belongs to a network namespace, this thread and what it starts are in another one.
 pub fn place_client(plan: &HttpPlan) -> Result<(), Failure> {
     cpus::stay_on(plan.places.map(|[client, ..]| client))?;
-    if let Some(name) = &plan.congestion {
+    if let Some(name) = &plan.settings.congestion {
         netns::go_alone()?;
         netns::set_congestion(name)?;
     }

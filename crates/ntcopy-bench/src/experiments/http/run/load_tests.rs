@@ -5,6 +5,7 @@ use std::thread;
 use super::super::body_reader::{BodyReader, seed};
 use super::super::wire::Target;
 use super::*;
+use crate::hardware::Hardware;
 use crate::run::meter::Events;
 use crate::run::{Stop, pattern};
 
@@ -65,7 +66,7 @@ fn without_a_pause_what_is_counted_is_a_part_of_what_came() {
 
 #[test]
 fn while_the_clock_runs_the_events_of_all_who_take_part_are_counted() {
-    let Some(events) = Events::of_kernel() else {
+    let Some(events) = Hardware::of_kernel().map(Events::new) else {
         println!("not run: perf_event_open is refused, even for the kernel's own events");
         return;
     };

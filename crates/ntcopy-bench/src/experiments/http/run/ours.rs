@@ -51,7 +51,7 @@ pub fn proxyd(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Co
     }
     command.args(["--backend-idle", "4096"]);
     if let Some(made) = setup.certificate {
-        command.arg("--certificate").arg(&made.certificate).arg("--key").arg(&made.key);
+        command.arg("--certificate").arg(&made.file).arg("--key").arg(&made.file);
     }
     if setup.plan.scheme == Scheme::Ktls {
         command.arg("--ktls");

@@ -12,9 +12,10 @@ const MORE_FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
 pub enum Program {
     Storaged,
     Proxyd,
-    /// nginx, as either.
     Nginx,
     Haproxy,
+    Memcached,
+    Redis,
     /// `examples/backend.c`, which the system's compiler makes.
     Example,
 }
@@ -37,6 +38,8 @@ impl Program {
             Program::Proxyd => "proxyd",
             Program::Nginx => "nginx",
             Program::Haproxy => "haproxy",
+            Program::Memcached => "memcached",
+            Program::Redis => "redis-server",
             Program::Example => "backend.c",
         }
     }
@@ -46,34 +49,38 @@ impl Program {
     pub fn find(self) -> Result<PathBuf, String> {
         let beside = match self {
             Program::Storaged | Program::Proxyd => beside_this_program(),
-            Program::Nginx | Program::Haproxy | Program::Example => None,
+            _ => None,
         };
         let name = if self == Program::Example { "cc" } else { self.name() };
         find(name, beside).ok_or_else(|| self.missing())
     }
 
     fn missing(self) -> String {
-        match self {
-            Program::Storaged | Program::Proxyd => format!(
-                "{} is neither beside this program nor in PATH: `cargo build --release -p storaged \
-                 -p proxyd` makes both daemons",
-                self.name()
-            ),
-            Program::Nginx => "nginx is not installed: the package nginx-light has it (apt-get \
-                               install --no-install-recommends nginx-light)"
-                .to_owned(),
-            Program::Haproxy => "haproxy is not installed: the package haproxy has it (apt-get \
-                                 install --no-install-recommends haproxy)"
-                .to_owned(),
-            Program::Example => "backend.c is compiled here, and there is no C compiler, cc: the \
-                                 package gcc has it (apt-get install gcc libc6-dev)"
-                .to_owned(),
-        }
+        let name = self.name();
+        let package = match self {
+            Program::Storaged | Program::Proxyd => {
+                return format!(
+                    "{name} is neither beside this program nor in PATH: `cargo build --release -p \
+                     storaged -p proxyd` makes both daemons"
+                );
+            }
+            Program::Example => {
+                return "backend.c is compiled here, and there is no C compiler, cc: the package \
+                        gcc has it (apt-get install gcc libc6-dev)"
+                    .to_owned();
+            }
+            Program::Nginx => "nginx-light",
+            Program::Haproxy | Program::Memcached | Program::Redis => name,
+        };
+        format!(
+            "{name} is not installed: the package {package} has it (apt-get install \
+             --no-install-recommends {package})"
+        )
     }
 }
 
 /// A program by its name: in these folders, in PATH, or where daemons lie.
-pub(crate) fn find(name: &str, before: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
+fn find(name: &str, before: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = before.into_iter().chain(env::split_paths(&path));
     let mut folders = folders.chain(MORE_FOLDERS.iter().map(PathBuf::from));

@@ -57,7 +57,6 @@ fn can(program: &Path, word: &str) -> Result<bool, Failure> {
     Ok(String::from_utf8_lossy(&output.stdout).lines().any(|line| line == word))
 }
 
-/// What `ntcopy run` says against a program.
 fn cannot_be_hinted(mode: HttpMode, program: &Path) -> Result<Option<String>, Failure> {
     let mut command = theirs::hinted(mode, program);
     let words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
@@ -82,7 +81,6 @@ fn cannot_be_hinted(mode: HttpMode, program: &Path) -> Result<Option<String>, Fa
 /// free a moment ago.
 const ADDRESSES: usize = 3;
 
-/// Starts the proxy, and waits until it listens.
 fn start_proxy(
     setup: &Setup<'_>,
     between: &Endpoint,
@@ -124,7 +122,6 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts both, and waits until they listen.
     pub fn start(setup: &Setup<'_>, data: &Data, stop: &Stop) -> Result<Running, Failure> {
         let between = setup.between()?;
         let [_, backend] = Program::of_stack(setup.way.stack);
@@ -133,7 +130,7 @@ impl Running {
                 let extent = (setup.plan.workers, setup.cell.objects());
                 let (mode, folder) = (setup.way.mode, data.folder_of_ours(setup.folder)?);
                 let mut command = ours::storaged(mode.as_str(), extent, &folder, &between)?;
-                if let Some(bytes) = setup.plan.sndbuf_bytes {
+                if let Some(bytes) = setup.plan.settings.sndbuf_bytes {
                     command.arg("--sndbuf").arg(bytes.to_string());
                 }
                 command
@@ -173,7 +170,6 @@ impl Running {
         self.backend.find_clocks()
     }
 
-    /// CPU time of client, proxy and backend so far.
     pub fn cpu(&self) -> Result<[u64; 3], Failure> {
         Ok([self.ourselves.ns()?, self.proxy.cpu_ns()?, self.backend.cpu_ns()?])
     }

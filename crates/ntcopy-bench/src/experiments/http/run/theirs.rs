@@ -77,13 +77,14 @@ fn nginx(setup: &Setup<'_>, name: &str, http: &str) -> Result<Command, Failure> 
     Ok(command)
 }
 
-/// nginx as the backend, of files.
 pub fn nginx_backend(setup: &Setup<'_>, root: &Path, at: &Endpoint) -> Result<Command, Failure> {
     // With it on, nothing is copied here, and there is nothing to hint.
     let sendfile = if setup.way.mode == HttpMode::Sendfile { "on" } else { "off" };
-    let sndbuf = setup.plan.sndbuf_bytes.map_or(String::new(), |bytes| format!(" sndbuf={bytes}"));
+    let sndbuf =
+        setup.plan.settings.sndbuf_bytes.map_or(String::new(), |bytes| format!(" sndbuf={bytes}"));
     let buffers = setup
         .plan
+        .settings
         .nginx_buffer_bytes
         .map_or(String::new(), |bytes| format!("  output_buffers {OUTPUT_BUFFERS} {bytes};\n"));
     let http = format!(
@@ -103,20 +104,15 @@ pub fn nginx_proxy(
     backend: &Endpoint,
 ) -> Result<Command, Failure> {
     let (ssl, certificate) = match (setup.plan.scheme, setup.certificate) {
-        (Scheme::Tls, Some(made)) => (
-            " ssl",
-            format!(
-                " ssl_certificate {}; ssl_certificate_key {};",
-                made.certificate.display(),
-                made.key.display()
-            ),
-        ),
+        (Scheme::Tls, Some(made)) => {
+            (" ssl", format!(" ssl_certificate {0}; ssl_certificate_key {0};", made.file.display()))
+        }
         _ => ("", String::new()),
     };
-    let buffers = setup
-        .plan
-        .nginx_buffer_bytes
-        .map_or(String::new(), |bytes| format!("      proxy_buffers {PROXY_BUFFERS} {bytes};\n"));
+    let buffers =
+        setup.plan.settings.nginx_buffer_bytes.map_or(String::new(), |bytes| {
+            format!("      proxy_buffers {PROXY_BUFFERS} {bytes};\n")
+        });
     let http = format!(
         "  upstream backend {{ server {}; keepalive 1024; keepalive_requests {NO_LIMIT}; \
          keepalive_timeout 3600s; }}\n  server {{ listen {}{ssl};{certificate}\n    \
@@ -131,7 +127,7 @@ pub fn nginx_proxy(
 /// HAProxy as the proxy; it splices unless that is switched off.
 pub fn haproxy(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Command, Failure> {
     let ssl = match (setup.plan.scheme, setup.certificate) {
-        (Scheme::Tls, Some(made)) => format!(" ssl crt {} alpn http/1.1", made.both.display()),
+        (Scheme::Tls, Some(made)) => format!(" ssl crt {} alpn http/1.1", made.file.display()),
         _ => String::new(),
     };
     let server = match backend {
@@ -140,9 +136,10 @@ pub fn haproxy(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<C
     };
     let pipes = setup
         .plan
+        .settings
         .haproxy_pipe_bytes
         .map_or(String::new(), |bytes| format!("  tune.pipesize {bytes}\n"));
-    let splice = if setup.plan.without_splice { "" } else { "  option splice-response\n" };
+    let splice = if setup.plan.settings.without_splice { "" } else { "  option splice-response\n" };
     let text = format!(
         "global\n  nbthread {}\n  maxconn {}\n{pipes}\
          defaults\n  mode http\n{splice}  http-reuse always\n  \

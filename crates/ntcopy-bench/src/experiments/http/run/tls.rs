@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,28 +11,21 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
 use super::body_reader::{Received, errno};
-use super::wire::{Handshake, Session};
+use super::wire::{Certificate, Handshake, Session};
 use crate::run::Failure;
 
 const NAME: &str = "localhost";
 
-/// A certificate and its key as PEM, and clients that believe it.
-pub struct Signed {
-    pub certificate: String,
-    pub key: String,
-    pub client: Arc<dyn Handshake>,
-}
-
-pub fn sign() -> Result<Signed, Failure> {
+/// Makes one, with its file in the folder.
+pub fn make_certificate(folder: &Path) -> Result<Certificate, Failure> {
     let failed = |what: String| Failure::Answer(format!("no certificate: {what}"));
     let made = rcgen::generate_simple_self_signed([NAME.to_owned()])
         .map_err(|error| failed(error.to_string()))?;
     let client = client(made.cert.der()).map_err(|error| failed(error.to_string()))?;
-    Ok(Signed {
-        certificate: made.cert.pem(),
-        key: made.signing_key.serialize_pem(),
-        client: Arc::new(TlsClient(Arc::new(client))),
-    })
+    let file = folder.join("certificate.pem");
+    std::fs::write(&file, made.cert.pem() + &made.signing_key.serialize_pem())
+        .map_err(Failure::io(format!("cannot write {}", file.display())))?;
+    Ok(Certificate { file, client: Arc::new(TlsClient(Arc::new(client))) })
 }
 
 fn client(certificate: &CertificateDer<'static>) -> Result<ClientConfig, rustls::Error> {

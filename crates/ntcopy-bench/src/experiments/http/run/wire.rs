@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,6 @@ use crate::run::Failure;
 /// Plaintext goes over the same few pages again and again.
 const TLS_PIECE_BYTES: usize = 64 << 10;
 
-/// What a client shakes hands by.
 pub trait Handshake: std::fmt::Debug {
     fn shake(&self, socket: TcpStream, patience: Duration) -> Result<Box<dyn Session>, Failure>;
 }
@@ -23,18 +23,23 @@ pub trait Handshake: std::fmt::Debug {
 pub trait Session {
     fn socket(&self) -> &TcpStream;
     fn send(&mut self, request: &[u8]) -> std::io::Result<usize>;
-    /// Reads what is there, deciphered.
     fn read(&mut self, into: &mut [u8]) -> Result<Received, Errno>;
 }
 
-/// Where clients go.
 #[derive(Debug, Clone)]
 pub struct Target {
     pub address: SocketAddr,
-    /// How TLS is spoken, if it is.
     pub tls: Option<Arc<dyn Handshake>>,
     /// How long a connection, and its handshake, may take.
     pub patience: Duration,
+}
+
+/// A certificate that signs itself, and clients that believe it.
+#[derive(Debug, Clone)]
+pub struct Certificate {
+    /// The certificate and its key, PEM.
+    pub file: PathBuf,
+    pub client: Arc<dyn Handshake>,
 }
 
 /// A connection that never waits.
@@ -44,7 +49,6 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// Connects, and shakes hands.
     pub fn open(target: &Target) -> Result<Wire, Failure> {
         let doing = || format!("cannot connect to the proxy at {}", target.address);
         let socket = TcpStream::connect_timeout(&target.address, target.patience)

@@ -15,7 +15,6 @@ use crate::run::schedule::Schedule;
 use crate::sample::driver::{At, Halt, Lanes, Recording};
 use crate::sample::window_sample;
 
-/// Whose CPU time a window has.
 const PROCESSES: [&str; 3] = ["client_cpu", "proxy_cpu", "backend_cpu"];
 
 pub struct WayLanes<'a> {
