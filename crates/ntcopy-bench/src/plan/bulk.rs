@@ -6,14 +6,13 @@ use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Params};
 
 use super::error::check_pairs;
-use super::{PlanError, or};
+use super::{PlanError, or, params};
 use crate::experiment::bulk::{ELEMENT_BYTES, Heat, PAGE_BYTES, PIECE_BYTES, Pages, Task, Way};
 use crate::experiment::with_baseline;
 
 /// What the plan has to know of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resources {
-    /// CPUs that this process may run on, in order.
     pub cpus: Vec<u32>,
     /// Bytes of memory that are to be had without pushing anything out.
     pub available_bytes: u64,
@@ -28,7 +27,6 @@ pub struct BulkPlan {
     /// The ways, the baseline first.
     pub ways: Vec<Way>,
     pub pairs: u32,
-    /// How long a sample lasts about.
     pub sample: Duration,
     /// How long a way runs before each sample without being clocked.
     pub warm_up: Duration,
@@ -50,43 +48,37 @@ pub struct BulkCell {
     /// Bytes that one call of one thread writes, or reads where nothing is written.
     pub size_bytes: u64,
     pub threads: u32,
-    /// Why the cell is not measured, if it is not.
     pub left_out: Option<String>,
 }
 
 impl BulkCell {
     pub fn params(&self, plan: &BulkPlan) -> Params {
-        let mut params = Params::new();
-        let mut put = |name: &str, value: serde_json::Value| params.insert(name.to_owned(), value);
-        match self.task {
-            Task::Copy { source, destination } => {
-                put("source", source.as_str().into());
-                put("destination", destination.as_str().into());
-                put("region_bytes", plan.destination_bytes.into());
-            }
-            Task::Fill { value, .. } => {
-                put("value", value.into());
-            }
-            Task::Matrix(task) => {
-                put("task", task.as_str().into());
-                put("side", side(self.size_bytes).into());
-            }
-            Task::Pages { action, read_back } => {
-                put("form", "pages".into());
-                put("action", action.as_str().into());
-                put("read_back", read_back.as_str().into());
-            }
-        }
-        put("size_bytes", self.size_bytes.into());
-        put("threads", self.threads.into());
         let cpus: Vec<String> =
             plan.cpus.iter().take(self.threads as usize).map(ToString::to_string).collect();
-        put("cpus", cpus.join(",").into());
-        put("pages", if plan.huge_pages { "huge" } else { "small" }.into());
-        if let Some(bytes) = plan.tuned_threshold_bytes {
-            put("libc_tuned_threshold_bytes", bytes.into());
-        }
-        params
+        let mut all = params([
+            ("size_bytes", self.size_bytes.into()),
+            ("threads", self.threads.into()),
+            ("cpus", cpus.join(",").into()),
+            ("pages", if plan.huge_pages { "huge" } else { "small" }.into()),
+            ("libc_tuned_threshold_bytes", plan.tuned_threshold_bytes.into()),
+        ]);
+        all.extend(match self.task {
+            Task::Copy { source, destination } => params([
+                ("source", source.as_str().into()),
+                ("destination", destination.as_str().into()),
+                ("region_bytes", plan.destination_bytes.into()),
+            ]),
+            Task::Fill { value, .. } => params([("value", value.into())]),
+            Task::Matrix(task) => {
+                params([("task", task.as_str().into()), ("side", side(self.size_bytes).into())])
+            }
+            Task::Pages { action, read_back } => params([
+                ("form", "pages".into()),
+                ("action", action.as_str().into()),
+                ("read_back", read_back.as_str().into()),
+            ]),
+        });
+        all
     }
 
     /// Why a way says nothing in this cell, if so.
@@ -179,7 +171,6 @@ impl BulkPlan {
     }
 }
 
-/// Larger than any call of interest.
 const MOST_BYTES: u64 = 64 << 30;
 
 pub(crate) fn check_sizes(sizes: &[u64]) -> Result<(), PlanError> {
@@ -227,7 +218,6 @@ pub(crate) fn threads(
     Ok(threads)
 }
 
-/// A machine with this number of CPUs and this memory.
 #[cfg(test)]
 pub(crate) fn test_resources(cpus: u32, available_bytes: u64) -> Resources {
     Resources { cpus: (0..cpus).collect(), available_bytes, llc_bytes: 32 << 20 }

@@ -2,8 +2,8 @@
 //! gathered send is made of.
 
 use ntcopy_record::Params;
-use serde_json::Value;
 
+use super::params;
 use crate::experiment::{DATAGRAM_BYTES, Family};
 
 /// A piece of a send below a page is copied normally, hint or not.
@@ -11,9 +11,7 @@ pub const SMALLEST_HINTED_BYTES: u64 = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuPair {
-    /// Where the parent sends.
     pub sender: u32,
-    /// Where the child reads.
     pub reader: u32,
 }
 
@@ -23,11 +21,7 @@ pub enum Form {
     Rounds { sockets: u32 },
     /// Rounds, and a second sender on the same CPU, whose sends are small and drained at once: after
     /// each object 0 to twice as many of them as it says, at random.
-    TwoSenders {
-        /// Sockets of the bulk sender.
-        sockets: u32,
-        small: Small,
-    },
+    TwoSenders { sockets: u32, small: Small },
     /// One socket; sender and reader run freely.
     FreeRunning {
         /// Exactly this many sends, or as many as fill the sample's time.
@@ -43,7 +37,6 @@ pub enum Form {
     },
 }
 
-/// The sends of the smaller of two senders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Small {
     pub bytes: u64,
@@ -54,7 +47,6 @@ pub struct Small {
 }
 
 impl Form {
-    /// The form's name in records.
     pub fn as_str(&self) -> &'static str {
         match self {
             Form::Rounds { .. } => "rounds",
@@ -86,7 +78,6 @@ pub struct CellPlan {
     pub cpus: CpuPair,
     /// Those of further senders, each with a reader of its own, that run at the same time.
     pub others: Vec<CpuPair>,
-    /// The published configuration that this cell repeats.
     pub published: Option<String>,
     pub note: Option<String>,
 }
@@ -135,49 +126,40 @@ impl CellPlan {
     /// The parameters as the record has them. `iterations` is the number of
     /// sends that a free-running sample makes, once that is known.
     pub fn params(&self, iterations: Option<u64>) -> Params {
-        let mut params = Params::new();
-        let mut put = |name: &str, value: Value| params.insert(name.to_owned(), value);
-        put("family", self.family.as_str().into());
-        put("object_bytes", self.object_bytes.into());
-        put("dataset_bytes", self.dataset_bytes.into());
-        put("sockets", self.sockets().into());
-        if self.others.is_empty() {
-            put("sender_cpu", self.cpus.sender.into());
-            put("reader_cpu", self.cpus.reader.into());
-        } else {
-            put("senders", (1 + self.others.len()).into());
-            put("sender_cpus", self.list_of(|pair| pair.sender).into());
-            put("reader_cpus", self.list_of(|pair| pair.reader).into());
-        }
-        put("form", self.form.as_str().into());
-        let hot_set = match self.form {
+        let is_one = self.others.is_empty();
+        let list = |cpu: fn(&CpuPair) -> u32| (!is_one).then(|| self.list_of(cpu));
+        let hot_set_bytes = match self.form {
             Form::Victim { hot_set_bytes, .. } => Some(hot_set_bytes),
             _ => None,
         };
-        if let Form::TwoSenders { small, .. } = self.form {
-            put("small_bytes", small.bytes.into());
-            put("small_per_object", small.per_object.into());
-            put("clocked", if small.is_clocked { "small" } else { "bulk" }.into());
-        }
-        let numbers = [
-            ("pieces", (self.pieces > 1).then_some(u64::from(self.pieces))),
-            ("iterations", iterations.filter(|_| !self.form.holds_objects())),
-            ("hot_set_bytes", hot_set),
-            ("in_flight_bytes", self.in_flight_bytes()),
-            ("pipe_bytes", self.pipe_bytes),
-            ("sndbuf_bytes", self.sndbuf_bytes),
-        ];
-        for (name, value) in numbers {
-            if let Some(value) = value {
-                put(name, value.into());
-            }
-        }
-        for (name, value) in [("published", &self.published), ("note", &self.note)] {
-            if let Some(value) = value {
-                put(name, value.as_str().into());
-            }
-        }
-        params
+        let small = match self.form {
+            Form::TwoSenders { small, .. } => Some(small),
+            _ => None,
+        };
+        let clocked = small.map(|small| if small.is_clocked { "small" } else { "bulk" });
+        params([
+            ("family", self.family.as_str().into()),
+            ("object_bytes", self.object_bytes.into()),
+            ("dataset_bytes", self.dataset_bytes.into()),
+            ("sockets", self.sockets().into()),
+            ("sender_cpu", is_one.then_some(self.cpus.sender).into()),
+            ("reader_cpu", is_one.then_some(self.cpus.reader).into()),
+            ("senders", (!is_one).then_some(1 + self.others.len()).into()),
+            ("sender_cpus", list(|pair| pair.sender).into()),
+            ("reader_cpus", list(|pair| pair.reader).into()),
+            ("form", self.form.as_str().into()),
+            ("small_bytes", small.map(|small| small.bytes).into()),
+            ("small_per_object", small.map(|small| small.per_object).into()),
+            ("clocked", clocked.into()),
+            ("pieces", (self.pieces > 1).then_some(self.pieces).into()),
+            ("iterations", iterations.filter(|_| !self.form.holds_objects()).into()),
+            ("hot_set_bytes", hot_set_bytes.into()),
+            ("in_flight_bytes", self.in_flight_bytes().into()),
+            ("pipe_bytes", self.pipe_bytes.into()),
+            ("sndbuf_bytes", self.sndbuf_bytes.into()),
+            ("published", self.published.clone().into()),
+            ("note", self.note.clone().into()),
+        ])
     }
 }
 
@@ -188,7 +170,6 @@ const OF_A_VALUE: [u64; 3] = [30, 30, 1024];
 /// One send takes no more: `UIO_MAXIOV`.
 pub const MOST_PIECES: u32 = 1024;
 
-/// The sizes of the pieces, in bytes.
 pub fn piece_sizes(pieces: u32) -> impl Iterator<Item = u64> {
     OF_A_VALUE.into_iter().cycle().take(pieces as usize)
 }

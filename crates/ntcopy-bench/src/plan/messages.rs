@@ -1,7 +1,6 @@
 //! What plans of messages between a client and a server have in common: experiments `net` and
 //! `pingpong`.
 
-use ntcopy_record::Params;
 use ntcopy_record::units::Bytes;
 
 use super::{PlanError, or};
@@ -48,15 +47,12 @@ impl Sides {
         self.modes.len() as u64 * (MODE_BYTES + messages)
     }
 
-    pub(crate) fn put_places(&self, params: &mut Params) {
-        if let Some([client, server]) = self.places {
-            params.insert("client_cpu".to_owned(), client.into());
-            params.insert("server_cpu".to_owned(), server.into());
-        }
+    /// Those of client and server, if any are asked for.
+    pub(crate) fn cpus(&self) -> [Option<u32>; 2] {
+        self.places.map_or([None; 2], |places| places.map(Some))
     }
 }
 
-/// The families that were asked for, or the defaults.
 pub(crate) fn families_of(
     asked: &[Family],
     defaults: &[Family],

@@ -95,9 +95,7 @@ pub trait Asks {
     /// Goes on with one of those that are ready, and gives its number.
     fn ready(&mut self, event: usize) -> Result<(usize, Step), Failure>;
     fn heard(&mut self, at_ns: u64);
-    /// When the request under way was due.
     fn due_ns(&self, number: usize) -> u64;
-    /// Whether a connection waits for nothing.
     fn is_idle(&self, number: usize) -> bool;
 }
 
@@ -198,7 +196,7 @@ pub fn open<A: Asks, const N: usize>(
 ) -> Result<Window<N>, Failure> {
     precise_timers()?;
     let mut run = OpenRun::new(asks, schedule)?;
-    let gives_up_ns = gives_up_ns(schedule);
+    let gives_up_ns = gives_up_ns(schedule.end_ns);
     let mut opened = None;
     loop {
         let now = run.now();
@@ -218,7 +216,6 @@ pub fn open<A: Asks, const N: usize>(
     Ok(run.tally.window(opened, closed, Some(answers)))
 }
 
-/// A schedule being kept.
 struct OpenRun<'a, A> {
     asks: &'a mut A,
     schedule: &'a Schedule,
@@ -240,7 +237,6 @@ impl<'a, A: Asks> OpenRun<'a, A> {
         Ok(OpenRun { asks, schedule, begin_ns, issued: 0, idle, latencies, tally })
     }
 
-    /// Nanoseconds since the schedule began.
     fn now(&self) -> u64 {
         self.asks.ns() - self.begin_ns
     }

@@ -11,33 +11,16 @@ use crate::hardware::Hardware;
 /// Opened once, before the first server or daemon: a counter is handed on to whatever threads and
 /// processes they start later, and across exec. Those of other modes wait while a sample is taken,
 /// and whoever waits counts nothing.
-pub struct Events(RefCell<Hardware>);
+pub type Events = RefCell<Hardware>;
 
-impl Events {
-    /// Opens them. What is missing is left out, as of [`Hardware`].
-    pub fn open() -> Events {
-        Events(RefCell::new(Hardware::open()))
-    }
-
-    fn start(&self) {
-        self.0.borrow_mut().start();
-    }
-
-    fn stop(&self) -> BTreeMap<String, u64> {
-        self.0.borrow_mut().stop()
-    }
-
-    /// The kernel's own events in the place of the hardware's.
-    #[cfg(test)]
-    pub fn of_kernel() -> Option<Events> {
-        Hardware::of_kernel().map(|hardware| Events(RefCell::new(hardware)))
-    }
+/// Opens them. What is missing is left out.
+pub fn open_events() -> Events {
+    Events::new(Hardware::open())
 }
 
 /// CPU time of the processes that take part so far, nanoseconds, in the experiment's own order.
 pub type CpuNs<const N: usize> = [u64; N];
 
-/// CPU time from one look to another.
 pub fn cpu_since<const N: usize>(to: CpuNs<N>, from: CpuNs<N>) -> CpuNs<N> {
     std::array::from_fn(|at| to[at].saturating_sub(from[at]))
 }
@@ -62,7 +45,7 @@ impl<'a, const N: usize> Meter<'a, N> {
     /// Right before the clock starts: switching counters on takes a while.
     pub(super) fn start(&self) -> Result<CpuNs<N>, Failure> {
         if let Some(events) = self.events {
-            events.start();
+            events.borrow_mut().start();
         }
         (self.cpu)()
     }
@@ -70,7 +53,7 @@ impl<'a, const N: usize> Meter<'a, N> {
     /// Right after it has stopped; gives what was counted as well.
     pub(super) fn stop(&self) -> Result<(CpuNs<N>, BTreeMap<String, u64>), Failure> {
         let cpu = (self.cpu)()?;
-        Ok((cpu, self.events.map_or_else(BTreeMap::new, Events::stop)))
+        Ok((cpu, self.events.map_or_else(BTreeMap::new, |events| events.borrow_mut().stop())))
     }
 }
 
@@ -97,7 +80,7 @@ mod tests {
 
     #[test]
     fn what_another_process_and_its_children_do_is_in_the_sum() {
-        let Some(events) = Events::of_kernel() else {
+        let Some(events) = Hardware::of_kernel().map(Events::new) else {
             println!("not run: perf_event_open is refused, even for the kernel's own events");
             return;
         };

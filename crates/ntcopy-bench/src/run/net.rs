@@ -16,7 +16,6 @@ mod server;
 
 use crate::run::{Failure, limits};
 
-pub use super::meter::Events;
 pub use super::schedule::Answers;
 pub use super::schedule::Schedule;
 pub use client::{NetClient, Window};

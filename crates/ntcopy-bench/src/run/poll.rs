@@ -7,7 +7,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-use super::{Failure, Stop};
+use super::{Failure, Stop, ns};
 
 /// Events that are taken at a time.
 const EVENTS: usize = 256;
@@ -50,7 +50,7 @@ impl Poll {
 
     /// Nanoseconds on this clock.
     pub fn ns(&self) -> u64 {
-        u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        ns(self.begun.elapsed())
     }
 
     /// Silence counts from here on.

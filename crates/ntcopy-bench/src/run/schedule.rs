@@ -72,9 +72,9 @@ impl Answers {
     }
 }
 
-/// The time after which no answer is waited for any more.
-pub fn gives_up_ns(schedule: &Schedule) -> u64 {
-    schedule.end_ns * GRACE + GRACE_NS
+/// The time after which no answer is waited for any more, by the schedule's end.
+pub fn gives_up_ns(end_ns: u64) -> u64 {
+    end_ns * GRACE + GRACE_NS
 }
 
 pub fn histogram() -> Result<Histogram<u64>, Failure> {

@@ -18,12 +18,8 @@ struct Workers {
 }
 
 impl Experiment for BulkPlan {
-    fn experiment(&self) -> ExperimentKind {
-        self.experiment.clone()
-    }
-
-    fn baseline(&self) -> String {
-        self.ways[0].to_string()
+    fn identity(&self) -> (ExperimentKind, String) {
+        (self.experiment.clone(), self.ways[0].to_string())
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -80,7 +76,6 @@ fn start(plan: &BulkPlan, recording: &Recording<'_>) -> Result<Workers, Failure>
     Ok(Workers { plain, tuned })
 }
 
-/// Why a way is not to be had on this machine, if so.
 fn missing(way: Way, plan: &BulkPlan, workers: &Workers) -> Option<String> {
     let no_cpu = |available: bool| (!available).then(|| "this CPU does not have it".to_owned());
     match way {

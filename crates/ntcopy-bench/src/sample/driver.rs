@@ -33,11 +33,9 @@ pub struct Options {
     pub spoil: bool,
 }
 
-/// A plan that can be measured.
 pub trait Experiment {
-    fn experiment(&self) -> ExperimentKind;
-
-    fn baseline(&self) -> String;
+    /// The experiment, and the mode that the others are compared with.
+    fn identity(&self) -> (ExperimentKind, String);
 
     /// What a user has to know before it is measured.
     fn caveats(&self) -> Vec<String> {
@@ -136,7 +134,6 @@ pub trait Lanes {
     /// The figure by which a cell is resolved, more being better; none of a sample without one.
     fn figure(&self, sample: &Sample) -> Option<f64>;
 
-    /// Warms up, clocks, and checks bytes.
     fn sample(&mut self, mode: Self::Mode, at: At) -> Result<Sample, Failure>;
 
     /// What becomes of the mode, and of the measurement, after a failure; whether the mode is tried
@@ -162,7 +159,6 @@ pub struct Recording<'a> {
     writer: Writer,
     baseline: String,
     budget: Option<Budget>,
-    /// Cells whose line is written.
     cells: u32,
     /// Rows about a cell whose own line is not written yet.
     held: Vec<Line>,
@@ -194,17 +190,17 @@ impl<'a> Recording<'a> {
     ) -> Result<Recording<'a>, MeasureError> {
         let Context { machine, options, stop, progress } = context;
         let started_unix_ns = unix_now_ns();
+        let (experiment, baseline) = plan.identity();
         let header = Header {
             format: FORMAT,
-            id: id(&plan.experiment(), started_unix_ns, &options.command),
-            experiment: plan.experiment(),
+            id: id(&experiment, started_unix_ns, &options.command),
+            experiment,
             command: options.command.clone(),
             ntcopy: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_ns,
-            baseline: plan.baseline(),
+            baseline: baseline.clone(),
             not_a_timing: options.not_a_timing.clone(),
         };
-        let baseline = header.baseline.clone();
         let place = match &options.out {
             Some(out) => out.clone(),
             None => default_place(&header.id).ok_or(WriteError::NoHome)?,
@@ -233,7 +229,6 @@ impl<'a> Recording<'a> {
         self.progress.begin(samples);
     }
 
-    /// Shows what is being done.
     pub fn at(&mut self, what: &str) {
         self.progress.at(what);
     }

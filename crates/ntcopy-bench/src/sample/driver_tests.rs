@@ -95,12 +95,8 @@ fn no_options() -> Options {
 }
 
 impl Experiment for MockPlan {
-    fn experiment(&self) -> ExperimentKind {
-        ExperimentKind::Unix
-    }
-
-    fn baseline(&self) -> String {
-        "a".to_owned()
+    fn identity(&self) -> (ExperimentKind, String) {
+        (ExperimentKind::Unix, "a".to_owned())
     }
 
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {

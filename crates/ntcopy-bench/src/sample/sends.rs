@@ -15,12 +15,8 @@ use crate::plan::{CellPlan, Form, Plan};
 use crate::run::{self, Clocked, Failure, Rig, RigOptions, Stop};
 
 impl Experiment for Plan {
-    fn experiment(&self) -> ExperimentKind {
-        self.experiment.clone()
-    }
-
-    fn baseline(&self) -> String {
-        Plan::baseline(self).to_string()
+    fn identity(&self) -> (ExperimentKind, String) {
+        (self.experiment.clone(), Plan::baseline(self).to_string())
     }
 
     fn caveats(&self) -> Vec<String> {
@@ -110,7 +106,6 @@ struct ModeLanes<'a> {
     rig: Option<Rig>,
     /// Memory of the rig before, until this cell's rig takes it.
     memory: &'a mut Option<MmapMut>,
-    /// Modes that have not failed before the samples.
     alive: Vec<Mode>,
     strikes: BTreeMap<Mode, u32>,
     /// How many rounds, walks or sends a sample of each mode makes.
@@ -139,7 +134,6 @@ impl ModeLanes<'_> {
         recording.groups(self, modes, (self.number, plan.pairs), &what)
     }
 
-    /// The cell in a few words, for the bar.
     fn what(&self) -> String {
         match (&self.cell.published, self.cell.in_flight_bytes()) {
             (Some(label), _) => label.clone(),

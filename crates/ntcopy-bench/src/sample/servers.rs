@@ -3,12 +3,12 @@
 use ntcopy_record::Sample;
 
 use crate::plan::messages::Sides;
-use crate::run::net::{self, Events, Lane, Network, Setup};
+use crate::run::meter::open_events;
+use crate::run::net::{self, Lane, Network, Setup};
 use crate::run::{Failure, stay_on};
 use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording, available, index};
 use crate::sample::{MeasureError, Outcome, in_this_namespace};
 
-/// A mode's server and its connections.
 pub struct Connected<'a, C> {
     pub lane: Lane<'a>,
     /// Gone after a failure.
@@ -43,7 +43,7 @@ pub fn measure<C>(
         server_args: &recording.options.worker_args,
         network: &network,
         server_cpu: sides.places.map(|[_, server]| server),
-        events: &Events::open(),
+        events: &open_events(),
         patience: recording.options.patience,
         stop: recording.stop,
     };
@@ -55,13 +55,11 @@ pub fn measure<C>(
     recording.end()
 }
 
-/// What client and server do in a cell.
 pub trait Exchange {
     type Client;
 
     fn figure(&self, sample: &Sample) -> Option<f64>;
 
-    /// Connects, and compares bytes.
     fn connect(&self, lane: &mut Lane<'_>) -> Result<Self::Client, Failure>;
 
     /// Takes a sample. Without a client afterwards, the lane is connected anew.

@@ -33,7 +33,6 @@ struct Step<'a> {
     at: At,
     cell: &'a AppCell,
     offered: Offered,
-    /// How long the clock runs.
     sample: Duration,
 }
 
@@ -49,18 +48,13 @@ struct Bench<'a> {
     stop: &'a Stop,
     scratch: Scratch,
     own: CpuClock,
-    /// Modes that have not failed.
     alive: Vec<AppMode>,
     checked: u64,
 }
 
 impl Experiment for Plan {
-    fn experiment(&self) -> ExperimentKind {
-        ExperimentKind::App
-    }
-
-    fn baseline(&self) -> String {
-        AppMode::Copy.to_string()
+    fn identity(&self) -> (ExperimentKind, String) {
+        (ExperimentKind::App, AppMode::Copy.to_string())
     }
 
     /// Servers are started anew for each pair, and take samples of all its cells; so pairs are
@@ -110,7 +104,6 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Starts the servers of every mode that has not failed.
     fn start(&mut self, pair: u32, recording: &mut Recording<'_>) -> Result<Vec<Lane>, Halt> {
         let mut lanes = Vec::new();
         for mode in group_order(&self.plan.modes, pair) {
@@ -243,7 +236,6 @@ impl Bench<'_> {
         Ok(recording.error(cell, mode, failure)?)
     }
 
-    /// One sample of a mode, whose values are compared then.
     fn sample(
         &mut self,
         lane: &Lane,
@@ -263,7 +255,6 @@ impl Bench<'_> {
         Ok(sample)
     }
 
-    /// Searches for the most multigets at which p99 keeps to the limit.
     fn search(
         &self,
         lane: &Lane,

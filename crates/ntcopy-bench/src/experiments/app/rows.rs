@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use ntcopy_record::Params;
-use serde_json::Value;
 
 use super::capacity::Grid;
 use super::plan::{AppCell, AppMode, Plan};
@@ -25,37 +24,30 @@ pub fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> 
     let data = &plan.data;
     let form = if offered.large_per_1000_s.is_some() { "open" } else { "closed" };
     let [server_cpu, client_cpu] = plan.cpus;
-    let mut params = Params::new();
-    let mut put = |name: &str, value: Value| params.insert(name.to_owned(), value);
-    put("app", plan.app.as_str().into());
-    put("app_version", version.into());
-    put("form", form.into());
-    put("connections", cell.connections.into());
-    put("large_rate", cell.rate.asked().into());
-    put("large_bytes", data.large_bytes.into());
-    put("dataset_bytes", (data.large_bytes * data.large_values).into());
-    put("small_bytes", data.small_bytes.into());
-    put("small_keys", data.small_keys.into());
-    put("multiget_keys", data.multiget.into());
-    put("small_connections", plan.small_connections.into());
-    put("server_cpu", server_cpu.into());
-    put("client_cpu", client_cpu.into());
     let per_1000_s = offered.small_per_1000_s;
-    if let Some(limit) = plan.capacity {
-        let lowest = Grid { full_per_1000_s: per_1000_s }.lowest();
-        put("p99_limit_ns", ns(limit.0).into());
-        put("lowest_requests_per_1000_s", lowest.into());
-    } else {
-        put("offered_requests_per_1000_s", per_1000_s.into());
-    }
-    if plan.modes.contains(&AppMode::Chunked) {
-        put("chunk_bytes", data.chunk_bytes.into());
-    }
-    if let Some(rate) = offered.large_per_1000_s {
-        let bytes_per_s = (rate as f64 / 1000.0 * data.large_bytes as f64).round() as u64;
-        put("offered_bytes_per_s", bytes_per_s.into());
-    }
-    params
+    let lowest = Grid { full_per_1000_s: per_1000_s }.lowest();
+    let bytes_per_s = |rate: u64| (rate as f64 / 1000.0 * data.large_bytes as f64).round() as u64;
+    let is_chunked = plan.modes.contains(&AppMode::Chunked);
+    crate::plan::params([
+        ("app", plan.app.as_str().into()),
+        ("app_version", version.into()),
+        ("form", form.into()),
+        ("connections", cell.connections.into()),
+        ("large_rate", cell.rate.asked().into()),
+        ("large_bytes", data.large_bytes.into()),
+        ("dataset_bytes", (data.large_bytes * data.large_values).into()),
+        ("small_bytes", data.small_bytes.into()),
+        ("small_keys", data.small_keys.into()),
+        ("multiget_keys", data.multiget.into()),
+        ("small_connections", plan.small_connections.into()),
+        ("server_cpu", server_cpu.into()),
+        ("client_cpu", client_cpu.into()),
+        ("p99_limit_ns", plan.capacity.map(|limit| ns(limit.0)).into()),
+        ("lowest_requests_per_1000_s", plan.capacity.map(|_| lowest).into()),
+        ("offered_requests_per_1000_s", plan.capacity.is_none().then_some(per_1000_s).into()),
+        ("chunk_bytes", is_chunked.then_some(data.chunk_bytes).into()),
+        ("offered_bytes_per_s", offered.large_per_1000_s.map(bytes_per_s).into()),
+    ])
 }
 
 /// Answers, and what was due of large values.

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::client::{Client, Ready};
-use crate::run::Failure;
 use crate::run::load::{self, Mark, Tally};
 use crate::run::meter::Meter;
-use crate::run::schedule::{Schedule, gives_up_ns, histogram, precise_timers, take_answers};
+use crate::run::schedule::{
+    Schedule, gives_up_ns, histogram, precise_timers, record, take_answers,
+};
+use crate::run::{Failure, ns};
 
-/// When something is asked for.
 #[derive(Debug, Clone, Copy)]
 pub enum Pace<'a> {
     Off,
@@ -20,7 +21,6 @@ pub enum Pace<'a> {
     Due(&'a [u64]),
 }
 
-/// What is asked, and for how long.
 pub struct Asked<'a> {
     pub small: Pace<'a>,
     pub large: Pace<'a>,
@@ -76,9 +76,9 @@ pub fn run(client: &mut Client, asked: &Asked<'_>, meter: Meter<'_, 2>) -> Resul
             closed = Some(run.tally.end(run.now(), meter)?);
         }
         let is_open = closed.is_none();
-        run.issue_small(now, is_open)?;
+        run.issue(0, now, is_open || matches!(asked.small, Pace::Due(_)))?;
         // What is left of the multigets is answered beside the same traffic.
-        run.issue_large(now, is_open || !run.is_answered())?;
+        run.issue(1, now, is_open || !run.is_answered())?;
         if !is_open && (run.is_answered() && !run.client.is_fetching() || run.gives_up(now)) {
             break;
         }
@@ -89,10 +89,9 @@ pub fn run(client: &mut Client, asked: &Asked<'_>, meter: Meter<'_, 2>) -> Resul
 
 impl Run<'_> {
     fn now(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        ns(self.began.elapsed())
     }
 
-    /// Whether every multiget that was due is answered.
     fn is_answered(&self) -> bool {
         let is_issued = match self.asked.small {
             Pace::Due(due) => self.issued[0] == due.len(),
@@ -101,55 +100,29 @@ impl Run<'_> {
         is_issued && self.client.small_under_way().next().is_none()
     }
 
-    /// Whether no answer is waited for any more.
     fn gives_up(&self, now: u64) -> bool {
-        let schedule = Schedule {
-            due_ns: Vec::new(),
-            counted_from_ns: self.asked.from_ns,
-            end_ns: self.asked.to_ns,
-        };
-        now > gives_up_ns(&schedule)
+        now > gives_up_ns(self.asked.to_ns)
     }
 
-    fn issue_small(&mut self, now: u64, is_open: bool) -> Result<(), Failure> {
-        match self.asked.small {
-            Pace::Off => {}
-            Pace::Max => {
-                while is_open && let Some(number) = self.idle[0].pop() {
-                    self.client.ask_small(number, now)?;
-                }
+    /// Asks for what is due of multigets (0) or of large values (1), as far as there are
+    /// connections.
+    fn issue(&mut self, which: usize, now: u64, is_wanted: bool) -> Result<(), Failure> {
+        let pace = [self.asked.small, self.asked.large][which];
+        while is_wanted && !self.idle[which].is_empty() {
+            let due_ns = match pace {
+                Pace::Off => return Ok(()),
+                Pace::Max => now,
+                Pace::Due(due) => match due.get(self.issued[which]) {
+                    Some(&at) if at <= now => at,
+                    _ => return Ok(()),
+                },
+            };
+            let Some(number) = self.idle[which].pop() else { return Ok(()) };
+            match which {
+                0 => self.client.ask_small(number, due_ns)?,
+                _ => self.client.ask_large(number)?,
             }
-            Pace::Due(due) => {
-                while let Some(&at) = due.get(self.issued[0])
-                    && at <= now
-                    && let Some(number) = self.idle[0].pop()
-                {
-                    self.client.ask_small(number, at)?;
-                    self.issued[0] += 1;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn issue_large(&mut self, now: u64, is_wanted: bool) -> Result<(), Failure> {
-        match self.asked.large {
-            Pace::Off => {}
-            Pace::Max => {
-                while is_wanted && let Some(number) = self.idle[1].pop() {
-                    self.client.ask_large(number)?;
-                }
-            }
-            Pace::Due(due) => {
-                while is_wanted
-                    && let Some(&at) = due.get(self.issued[1])
-                    && at <= now
-                    && let Some(number) = self.idle[1].pop()
-                {
-                    self.client.ask_large(number)?;
-                    self.issued[1] += 1;
-                }
-            }
+            self.issued[which] += 1;
         }
         Ok(())
     }
@@ -169,7 +142,6 @@ impl Run<'_> {
         edges.into_iter().flatten().min().unwrap_or(u64::MAX)
     }
 
-    /// Waits for an answer, or until something is to be done, and takes what there is.
     fn take(&mut self, is_warming_up: bool, is_open: bool) -> Result<(), Failure> {
         let until = self.next_ns(is_warming_up, is_open);
         let wait = Duration::from_nanos(until.saturating_sub(self.now()).max(1));
@@ -200,8 +172,7 @@ impl Run<'_> {
 
     fn record(&mut self, due_ns: u64, now: u64) {
         if due_ns >= self.asked.from_ns {
-            // A histogram that grows by itself takes every number.
-            let _ = self.latencies.record(now.saturating_sub(due_ns).max(1));
+            record(&mut self.latencies, now.saturating_sub(due_ns));
         }
     }
 

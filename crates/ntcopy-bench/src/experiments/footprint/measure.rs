@@ -26,7 +26,6 @@ const MOST_PRIMED_BYTES: f64 = 48e6;
 /// repetitions, but five.
 const FEWER: u32 = 9;
 const WALKS: u32 = 4;
-/// Times that each kind of load is clocked.
 const CLOCKED: u32 = 5;
 /// A load from beyond a level takes this many times as long as a hit, or the clock does not tell
 /// them apart.
@@ -37,7 +36,6 @@ const READ_CHECKS: [f64; 2] = [0.6, 1.25];
 /// Lines that are flushed, and that are written past the caches, as parts of the primed ones.
 const OTHER_CHECK: f64 = 0.25;
 
-/// A level that can be measured here.
 struct Here {
     level: Level,
     cycle: Cycle,
@@ -54,12 +52,8 @@ struct Row {
 }
 
 impl Experiment for Plan {
-    fn experiment(&self) -> ExperimentKind {
-        ExperimentKind::Footprint
-    }
-
-    fn baseline(&self) -> String {
-        NOTHING.to_owned()
+    fn identity(&self) -> (ExperimentKind, String) {
+        (ExperimentKind::Footprint, NOTHING.to_owned())
     }
 
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {

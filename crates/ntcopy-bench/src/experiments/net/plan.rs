@@ -1,14 +1,12 @@
 //! The plan of experiment `net`.
 
-use serde_json::Value;
-
 use ntcopy_record::Params;
 
 use super::{FAMILIES, Settings, defaults};
 use crate::experiment::{Family, Lengths, LoadForm, NetMode, Rate, with_baseline};
 use crate::plan::error::{check_connections, check_pairs, check_sizes, check_zeros, places};
 use crate::plan::messages::{Between, Sides, TWO_CPUS, families_of, fits_datagram};
-use crate::plan::{Cpus, PlanError, Sysctl, or};
+use crate::plan::{Cpus, PlanError, Sysctl, or, params};
 
 /// More would measure the descriptor tables of two processes.
 const MOST_CONNECTIONS: u32 = 2048;
@@ -45,25 +43,23 @@ impl NetPlan {
     }
 
     pub fn params(&self, cell: &NetCell, offered_per_1000_s: Option<u64>) -> Params {
-        let mut params = Params::new();
-        let mut put = |name: &str, value: Value| params.insert(name.to_owned(), value);
-        put("form", cell.form.as_str().into());
-        put("family", cell.family.as_str().into());
-        put("request_bytes", cell.request_bytes.into());
-        put("response_bytes", cell.response_bytes.into());
-        put("connections", cell.connections.into());
-        match self.sides.between {
-            Between::Loopback => put("between", "loopback".into()),
-            Between::Veth { mtu_bytes } => {
-                put("mtu_bytes", mtu_bytes.into());
-                put("between", "veth".into())
-            }
+        let (between, mtu_bytes) = match self.sides.between {
+            Between::Loopback => ("loopback", None),
+            Between::Veth { mtu_bytes } => ("veth", Some(mtu_bytes)),
         };
-        if let Some(offered) = offered_per_1000_s {
-            put("offered_requests_per_1000_s", offered.into());
-        }
-        self.sides.put_places(&mut params);
-        params
+        let [client, server] = self.sides.cpus();
+        params([
+            ("form", cell.form.as_str().into()),
+            ("family", cell.family.as_str().into()),
+            ("request_bytes", cell.request_bytes.into()),
+            ("response_bytes", cell.response_bytes.into()),
+            ("connections", cell.connections.into()),
+            ("between", between.into()),
+            ("mtu_bytes", mtu_bytes.into()),
+            ("offered_requests_per_1000_s", offered_per_1000_s.into()),
+            ("client_cpu", client.into()),
+            ("server_cpu", server.into()),
+        ])
     }
 
     /// Memory in bytes that the largest cell needs of a kernel that is booted for it: each mode

@@ -18,12 +18,8 @@ use crate::sample::{CLIENT_AND_SERVER, MeasureError, Outcome, window_sample};
 const ONLY_TCP: &str = "tx-nocache-copy is for TCP alone";
 
 impl Experiment for NetPlan {
-    fn experiment(&self) -> ExperimentKind {
-        ExperimentKind::Net
-    }
-
-    fn baseline(&self) -> String {
-        self.sides.modes[0].to_string()
+    fn identity(&self) -> (ExperimentKind, String) {
+        (ExperimentKind::Net, self.sides.modes[0].to_string())
     }
 
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {

@@ -17,7 +17,7 @@ use crate::experiment::bulk::PAGE_BYTES;
 use crate::experiment::{with_baseline, words};
 use crate::plan::bulk::check_pages;
 use crate::plan::error::check_pairs;
-use crate::plan::{PlanError, modes, or};
+use crate::plan::{PlanError, modes, or, params};
 use crate::run::{Failure, ns};
 use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording, index};
 use crate::sample::{MeasureError, Outcome};
@@ -45,7 +45,6 @@ words!(Use, Byte = "byte", All = "all");
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForkMode {
     Temporal,
-    /// With non-temporal stores.
     Nt,
     /// Clears with normal ones, copies with non-temporal ones.
     NtCopy,
@@ -89,7 +88,7 @@ pub struct ForkCell {
 
 impl ForkCell {
     fn params(&self) -> Params {
-        let words = [
+        params([
             ("form", "fork".into()),
             ("user", self.user.to_string().into()),
             ("use", self.usage.to_string().into()),
@@ -97,8 +96,7 @@ impl ForkCell {
             ("cpus", "0".into()),
             ("pages", "small".into()),
             ("size_bytes", self.buffer_bytes.into()),
-        ];
-        words.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        ])
     }
 }
 
@@ -135,12 +133,8 @@ pub fn plan(settings: &Settings) -> Result<ForkPlan, PlanError> {
 }
 
 impl Experiment for ForkPlan {
-    fn experiment(&self) -> ExperimentKind {
-        ExperimentKind::Pages
-    }
-
-    fn baseline(&self) -> String {
-        ForkMode::Temporal.to_string()
+    fn identity(&self) -> (ExperimentKind, String) {
+        (ExperimentKind::Pages, ForkMode::Temporal.to_string())
     }
 
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {

@@ -9,7 +9,7 @@ use super::{FAMILIES, SMALLEST_MESSAGE_BYTES, Settings, defaults};
 use crate::experiment::{Family, NetMode, with_baseline};
 use crate::plan::error::{check_pairs, check_sizes, places};
 use crate::plan::messages::{Between, Sides, TWO_CPUS, families_of, fits_datagram};
-use crate::plan::{Cpus, PlanError, or};
+use crate::plan::{Cpus, PlanError, or, params};
 
 /// Shorter, and a mode's figure is of a handful of messages.
 const SHORTEST_S: f64 = 0.05;
@@ -25,9 +25,7 @@ pub struct PingPongCell {
 pub struct PingPongPlan {
     pub cells: Vec<PingPongCell>,
     pub sides: Sides,
-    /// How long the clocked part of a sample lasts.
     pub sample: Duration,
-    /// How long messages go before that.
     pub warm_up: Duration,
 }
 
@@ -37,12 +35,14 @@ impl PingPongPlan {
     }
 
     pub fn params(&self, cell: &PingPongCell) -> Params {
-        let mut params = Params::new();
-        params.insert("form".to_owned(), "pingpong".into());
-        params.insert("family".to_owned(), cell.family.as_str().into());
-        params.insert("message_bytes".to_owned(), cell.message_bytes.into());
-        self.sides.put_places(&mut params);
-        params
+        let [client, server] = self.sides.cpus();
+        params([
+            ("form", "pingpong".into()),
+            ("family", cell.family.as_str().into()),
+            ("message_bytes", cell.message_bytes.into()),
+            ("client_cpu", client.into()),
+            ("server_cpu", server.into()),
+        ])
     }
 
     pub fn memory_bytes(&self) -> u64 {

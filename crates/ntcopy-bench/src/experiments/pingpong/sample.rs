@@ -15,12 +15,8 @@ use crate::sample::{CLIENT_AND_SERVER, MeasureError, Outcome, window_sample};
 const CHECKED_MESSAGES: u32 = 20;
 
 impl Experiment for PingPongPlan {
-    fn experiment(&self) -> ExperimentKind {
-        ExperimentKind::Pingpong
-    }
-
-    fn baseline(&self) -> String {
-        self.sides.modes[0].to_string()
+    fn identity(&self) -> (ExperimentKind, String) {
+        (ExperimentKind::Pingpong, self.sides.modes[0].to_string())
     }
 
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {

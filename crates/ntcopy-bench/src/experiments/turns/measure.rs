@@ -18,7 +18,6 @@ use crate::sample::{MeasureError, Outcome};
 
 const MILLION: f64 = 1e6;
 
-/// The time and number of one turn, and what the kernel counted.
 struct Turn {
     took: Duration,
     number: Option<f64>,
@@ -26,12 +25,8 @@ struct Turn {
 }
 
 impl Experiment for Plan {
-    fn experiment(&self) -> ExperimentKind {
-        ExperimentKind::Try
-    }
-
-    fn baseline(&self) -> String {
-        PLAIN.to_owned()
+    fn identity(&self) -> (ExperimentKind, String) {
+        (ExperimentKind::Try, PLAIN.to_owned())
     }
 
     /// Before the first pair each way has a turn that does not count. A turn that fails ends the
@@ -57,7 +52,6 @@ impl Experiment for Plan {
     }
 }
 
-/// The program as it is, and hinted.
 struct Turns<'a> {
     plan: &'a Plan,
     patience: Duration,
@@ -113,7 +107,6 @@ impl Turns<'_> {
         Ok(Turn { took: ended.took, number, counted })
     }
 
-    /// The program as a server, and one run of the load.
     fn under_load(
         &self,
         load: &str,

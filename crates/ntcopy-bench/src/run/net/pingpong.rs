@@ -13,8 +13,8 @@ use super::client::Window;
 use super::end::flags;
 use super::message::{LAST, Shape};
 use crate::run::meter::{Meter, cpu_since};
-use crate::run::schedule::{histogram, take_answers};
-use crate::run::{Failure, Stop, WrongByte, pattern};
+use crate::run::schedule::{histogram, record, take_answers};
+use crate::run::{Failure, Stop, WrongByte, ns, pattern};
 
 /// Where a message has its number.
 const NUMBER_BYTES: usize = 8;
@@ -182,16 +182,14 @@ impl PingPong {
         loop {
             self.go()?;
             let now = Instant::now();
-            let ns = u64::try_from((now - last).as_nanos()).unwrap_or(u64::MAX) / 2;
-            // A histogram that grows by itself takes every number.
-            let _ = latencies.record(ns.max(1));
+            record(&mut latencies, ns(now - last) / 2);
             (last, messages) = (now, messages + 1);
             if now - opened >= clocked {
                 break;
             }
         }
         let (after, events) = meter.stop()?;
-        let elapsed_ns = u64::try_from((last - opened).as_nanos()).unwrap_or(u64::MAX);
+        let elapsed_ns = ns(last - opened);
         let both_ways = 2 * self.ball.bytes.len() as u64;
         Ok(Window {
             bytes: messages * both_ways,
@@ -211,6 +209,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::hardware::Hardware;
     use crate::run::meter::Events;
 
     fn shape(datagrams: bool) -> Shape {
@@ -249,7 +248,7 @@ mod tests {
     #[test]
     fn what_client_and_server_do_under_the_clock_is_counted() {
         // Before the server is started, as the experiment does it.
-        let Some(events) = Events::of_kernel() else {
+        let Some(events) = Hardware::of_kernel().map(Events::new) else {
             println!("not run: perf_event_open is refused, even for the kernel's own events");
             return;
         };

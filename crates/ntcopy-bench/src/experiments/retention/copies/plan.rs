@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use ntcopy_record::Params;
 use ntcopy_record::units::Bytes;
-use serde_json::Value;
 
 use super::{CopyMode, Settings, Victim};
 use crate::experiment::LINE_BYTES;
 use crate::experiments::retention::defaults;
 use crate::plan::error::check_pairs;
-use crate::plan::{PlanError, or};
+use crate::plan::{PlanError, or, params};
 
 /// A copy larger than this would make the steps of the offered rate coarse.
 const MOST_OBJECT_BYTES: u64 = 16 << 20;
@@ -27,7 +26,6 @@ pub struct Here {
     pub sharing_llc: Option<Vec<u32>>,
     /// Hardware threads of the victim's core, itself among them, if the kernel tells.
     pub sharing_core: Option<Vec<u32>>,
-    /// The victim's L2 cache in bytes.
     pub l2_bytes: u64,
     pub llc_bytes: u64,
 }
@@ -46,7 +44,6 @@ pub struct CopiesCell {
     pub victim_cpu: u32,
     /// The streamer's CPU, or why there is none.
     pub streamer: Result<Neighbour, String>,
-    /// Size of the hot set in bytes, whole lines.
     pub hot_set_bytes: u64,
     /// Bytes of it that one pass walks through, whole lines.
     pub pass_bytes: u64,
@@ -61,11 +58,8 @@ pub struct CopiesPlan {
     /// The modes, the baseline (`idle`) first.
     pub modes: Vec<CopyMode>,
     pub pairs: u32,
-    /// How long a sample lasts at least.
     pub sample: Duration,
-    /// How long a mode runs before a sample, at least.
     pub warm_up: Duration,
-    /// Bytes of the source, and of the destination.
     pub dataset_bytes: u64,
 }
 
@@ -90,31 +84,23 @@ impl CopiesCell {
         rate_bytes_per_s: Option<u64>,
         paths: &BTreeMap<&str, String>,
     ) -> Params {
-        let mut params = Params::new();
-        let mut put = |name: &str, value: Value| params.insert(name.to_owned(), value);
-        put("form", "copies".into());
-        put("victim", self.victim.as_str().into());
-        put("victim_cpu", self.victim_cpu.into());
-        put("hot_set_bytes", self.hot_set_bytes.into());
-        put("pass_bytes", self.pass_bytes.into());
-        put("object_bytes", self.object_bytes.into());
-        put("dataset_bytes", dataset_bytes.into());
-        for (mode, path) in paths {
-            put(&format!("path_{mode}"), path.as_str().into());
-        }
-        if let Some(rate) = rate_bytes_per_s.or(self.rate_bytes_per_s) {
-            put("rate_bytes_per_s", rate.into());
-        }
-        if let Some(asked) = self.rate_bytes_per_s.filter(|asked| Some(*asked) != rate_bytes_per_s)
-        {
-            put("asked_rate_bytes_per_s", asked.into());
-        }
-        if let Ok(neighbour) = &self.streamer {
-            put("streamer_cpu", neighbour.cpu.into());
-            if let Some(note) = neighbour.note {
-                put("note", note.into());
-            }
-        }
+        let asked = self.rate_bytes_per_s.filter(|asked| Some(*asked) != rate_bytes_per_s);
+        let streamer = self.streamer.as_ref().ok();
+        let mut params = params([
+            ("form", "copies".into()),
+            ("victim", self.victim.as_str().into()),
+            ("victim_cpu", self.victim_cpu.into()),
+            ("hot_set_bytes", self.hot_set_bytes.into()),
+            ("pass_bytes", self.pass_bytes.into()),
+            ("object_bytes", self.object_bytes.into()),
+            ("dataset_bytes", dataset_bytes.into()),
+            ("rate_bytes_per_s", rate_bytes_per_s.or(self.rate_bytes_per_s).into()),
+            ("asked_rate_bytes_per_s", asked.into()),
+            ("streamer_cpu", streamer.map(|streamer| streamer.cpu).into()),
+            ("note", streamer.and_then(|streamer| streamer.note).into()),
+        ]);
+        let paths = paths.iter();
+        params.extend(paths.map(|(mode, path)| (format!("path_{mode}"), path.as_str().into())));
         params
     }
 }

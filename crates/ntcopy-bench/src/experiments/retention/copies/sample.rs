@@ -29,12 +29,8 @@ const NO_PASS: &str = "no pass of the victim fitted into the sample: the machine
 const WALKS_PERCENT: u64 = 125;
 
 impl Experiment for CopiesPlan {
-    fn experiment(&self) -> ExperimentKind {
-        ExperimentKind::Retention
-    }
-
-    fn baseline(&self) -> String {
-        CopyMode::Idle.to_string()
+    fn identity(&self) -> (ExperimentKind, String) {
+        (ExperimentKind::Retention, CopyMode::Idle.to_string())
     }
 
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
@@ -77,7 +73,6 @@ struct CellRun<'a> {
     alive: Vec<CopyMode>,
 }
 
-/// The way of each mode's bytes.
 type Paths = BTreeMap<&'static str, String>;
 
 /// The modes of one cell, which share their memory and the victim.
@@ -257,7 +252,6 @@ impl Lanes for CopyLanes<'_> {
     }
 }
 
-/// Bytes per second that the run copied.
 fn rate(felt: &Felt) -> u64 {
     let rate = u128::from(felt.bytes) * 1_000_000_000 / u128::from(felt.elapsed_ns.max(1));
     u64::try_from(rate).unwrap_or(u64::MAX)
