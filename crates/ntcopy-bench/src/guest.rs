@@ -22,19 +22,16 @@ pub use ntcopy_kernel::Error as GuestError;
 /// Memory of the kernel beside what the plan needs: the kernel itself, the
 /// programs, the page cache.
 const SLACK_BYTES: u64 = 256 << 20;
-/// Memory is given in steps of this.
 const STEP_BYTES: u64 = 64 << 20;
 
 /// Environment: the command line that the user typed, as a JSON array, for the record.
 const COMMAND_VARIABLE: &str = "NTCOPY_COMMAND";
 
-/// What to measure inside which kernel.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub kernel: Kind,
     /// CPUs of the kernel, 1 or 2.
     pub kernel_cpus: u32,
-    /// Where they run.
     pub host_cpus: HostCpus,
     /// What the plan needs that the inside will make.
     pub needs: Needs,

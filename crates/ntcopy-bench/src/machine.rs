@@ -44,7 +44,6 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
-    /// Asks the running kernel.
     pub fn detect() -> HostFacts {
         let memory = rustix::system::sysinfo();
         HostFacts {
@@ -59,7 +58,6 @@ impl HostFacts {
         }
     }
 
-    /// What the host's side passed in, if it did.
     fn passed_in() -> Option<HostFacts> {
         serde_json::from_str(&std::env::var(FACTS_VARIABLE).ok()?).ok()
     }

@@ -42,7 +42,6 @@ pub struct Outcome {
 pub enum MeasureError {
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The measurement could not begin.
     #[error(transparent)]
     Start(#[from] Failure),
 }

@@ -49,7 +49,6 @@ impl<'a> Meter<'a> {
         self.progress.begin(comparisons);
     }
 
-    /// Bytes that a cold side walks through.
     pub fn region_bytes(&self) -> u64 {
         self.plan.destination_bytes
     }

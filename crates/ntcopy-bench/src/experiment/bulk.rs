@@ -7,7 +7,6 @@ use ntcopy::arch::{COPY_BACKENDS, FILL_BACKENDS};
 use ntcopy::{Method, Path};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a piece in way [`Way::Stream`].
 pub const PIECE_BYTES: u64 = 64 << 10;
 
 pub const ELEMENT_BYTES: u64 = 8;
@@ -34,7 +33,6 @@ pub enum ReadBack {
 
 words!(ReadBack, None = "none", Some = "some", All = "all");
 
-/// A way to clear a page, and to copy one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PageWay {
     /// `rep stosb`, `rep movsb`.
@@ -105,7 +103,6 @@ words!(Heat, Hot = "hot", Cold = "cold");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatrixTask {
-    /// Its elements are summed up.
     Sum,
     Write,
     /// They are copied to the same places of another one.
@@ -127,7 +124,6 @@ pub enum Task {
     },
     /// Walks through a square matrix of 8-byte numbers.
     Matrix(MatrixTask),
-    /// Clears or copies a buffer page by page, and reads it back.
     Pages {
         action: Action,
         /// What is read, once the whole buffer is done.
@@ -148,7 +144,6 @@ pub struct Walk {
 pub enum Peer {
     /// libpmem2's `pmem2_memcpy_fn`.
     Libpmem2,
-    /// LLVM's C library.
     LlvmLibc,
     /// DPDK's `rte_memcpy`.
     RteMemcpy,
@@ -162,7 +157,6 @@ pub enum Way {
     Libc,
     /// glibc's, with another threshold: what CPUID's cache size asks for, or what was asked for.
     LibcTuned,
-    /// Another library's copy, if it is there.
     Peer(Peer),
     /// This library, hints [`ntcopy::Hints::AUTO`].
     Ours,

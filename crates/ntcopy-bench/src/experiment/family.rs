@@ -9,15 +9,10 @@ pub const LARGEST_DATAGRAM_BYTES: u64 = 65_507;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
-    /// Unix stream sockets.
     Unix,
-    /// TCP over IPv4's loopback.
     Tcp,
-    /// TCP over IPv6's loopback.
     Tcp6,
-    /// UDP over IPv4's loopback.
     Udp,
-    /// UDP over IPv6's loopback.
     Udp6,
     /// UDP over IPv4's loopback, cut into packets by the network stack, as QUIC's senders have it.
     UdpGso,

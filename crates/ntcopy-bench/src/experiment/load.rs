@@ -8,9 +8,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Closed {
-    /// How long a sample's clock runs, in milliseconds.
     pub sample_ms: u64,
-    /// How long the clients ask before the clock runs.
     pub warm_up_ms: u64,
 }
 
@@ -21,7 +19,6 @@ pub struct Open {
     pub rate_percent: u32,
     /// How long the part of the schedule is that counts, in milliseconds.
     pub sample_ms: u64,
-    /// How long the part before it is.
     pub warm_up_ms: u64,
 }
 
@@ -31,7 +28,6 @@ pub enum Rate {
     /// This number in 10,000 of what the baseline was answered when asked without a pause.
     OfBaseline(u32),
     PerSecond(u32),
-    /// None: latencies are not measured.
     Off,
 }
 
@@ -62,7 +58,6 @@ impl FromStr for Rate {
     }
 }
 
-/// A rate of the command line in bytes per second: `10GB/s`, `2.5GB/s`, `800MB/s`, or bare.
 pub(crate) fn bytes_per_second(text: &str) -> Result<u64, String> {
     let bare = text.trim_end_matches("/s");
     let (number, bytes) = match (bare.strip_suffix("GB"), bare.strip_suffix("MB")) {
@@ -107,12 +102,9 @@ impl LoadForm {
     }
 }
 
-/// How long a form's samples take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// While the clock runs.
     pub sample: Duration,
-    /// Before that.
     pub warm_up: Duration,
 }
 
@@ -122,7 +114,6 @@ impl Times {
     }
 }
 
-/// How long the samples of both forms take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
     pub closed: Times,

@@ -11,7 +11,6 @@ use crate::experiment::{Closed, Family, NetMode, Open, Rate, reads_defaults, siz
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/net.toml");
 
-/// The families that requests and responses can go through.
 pub const FAMILIES: [Family; 5] =
     [Family::Tcp, Family::Tcp6, Family::Udp, Family::Udp6, Family::UdpGso];
 

@@ -11,7 +11,6 @@ use crate::experiment::{Family, NetMode, reads_defaults, size};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pingpong.toml");
 
-/// The families that a message can go through.
 pub const FAMILIES: [Family; 5] =
     [Family::Unix, Family::Tcp, Family::Tcp6, Family::Udp, Family::Udp6];
 

@@ -15,7 +15,6 @@ pub use ntcopy_record::stats::turns::{HINTED, PLAIN};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Metric {
-    /// The time from the program's start to its end.
     Time,
     Printed {
         expression: Expression,
@@ -42,6 +41,5 @@ pub struct Plan {
     /// is ready when a socket of its listens.
     pub ready: Option<String>,
     pub metric: Metric,
-    /// The fewest pairs.
     pub pairs: u32,
 }

@@ -128,7 +128,6 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The families, each once.
     pub fn families(&self) -> Vec<Family> {
         let mut families = self.families.clone();
         families.sort_unstable();

@@ -40,7 +40,6 @@ pub const NEW: &str = "new";
 /// a kernel without the patches.
 const NOT_AVAILABLE: u8 = 3;
 
-/// What this kernel is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Against {
     /// Sends of every mode that was asked for with the patches, plain ones without. Where these are
@@ -95,7 +94,6 @@ impl Against {
         matches!(self, Against::Module | Against::Series(_))
     }
 
-    /// What the record calls these cells.
     fn form(&self, modes: &[&str]) -> &'static str {
         match self {
             Against::Unpatched if modes.iter().any(|mode| *mode != COPY) => "boots-with-hints",
@@ -177,26 +175,17 @@ impl Side<'_> {
 /// Why there is no comparison, or only a part of one.
 #[derive(Debug, thiserror::Error)]
 pub enum AgainstError {
-    /// A kernel or the module could not be built, or a boot failed or died.
     #[error(transparent)]
     Guest(#[from] Error),
-    /// What a boot wrote could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A boot's measurement failed.
     #[error("boot {boot} of the {kernel} kernel failed: {why}")]
-    Failed {
-        /// Number of the pair, from 0.
-        boot: u32,
-        kernel: String,
-        why: String,
-    },
+    Failed { boot: u32, kernel: String, why: String },
     /// A boot's program ended before it measured anything, and has said why.
     #[error("nothing was measured: exit code {0}")]
     NothingMeasured(u8),
-    /// No place for what the boots write.
     #[error("cannot make a folder for the boots' records: {0}")]
     Folder(std::io::Error),
 }

@@ -15,7 +15,6 @@ const OVERHEAD: Duration = Duration::from_secs(600);
 /// A sample may take this many times its planned length, checks and warm-up included.
 const SAMPLE_FACTOR: u32 = 30;
 
-/// What the plan of an experiment needs of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Needs {
     pub samples: u64,
@@ -35,7 +34,6 @@ impl Needs {
     }
 }
 
-/// An experiment that can be measured in a booted kernel.
 pub trait Bootable: Experiment {
     fn needs(&self) -> Needs;
 }

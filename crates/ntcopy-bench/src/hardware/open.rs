@@ -47,7 +47,6 @@ impl Request {
         builder.build()
     }
 
-    /// Opens it and closes it again.
     pub fn attempt(&self) -> Result<(), Outcome> {
         self.open().map(drop).map_err(|error| refused(&error))
     }

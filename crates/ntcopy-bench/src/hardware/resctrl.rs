@@ -22,7 +22,6 @@ pub struct Monitor {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading(BTreeMap<&'static str, u64>);
 
-/// Looks for the files; or why there are none.
 pub fn find(root: &Path) -> Result<Monitor, String> {
     let Ok(domains) = fs::read_dir(root.join(MON_DATA)) else {
         let known = fs::read_to_string(root.join("proc/filesystems")).unwrap_or_default();

@@ -48,7 +48,6 @@ impl Tree {
         tree
     }
 
-    /// What stands for `/`.
     pub fn root(&self) -> &Path {
         self.0.path()
     }

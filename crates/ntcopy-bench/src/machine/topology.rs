@@ -64,7 +64,6 @@ fn number(path: &Path, name: &str) -> Option<u32> {
     path.file_name()?.to_str()?.strip_prefix(name)?.parse().ok()
 }
 
-/// A cache's level, kind and size, and who shares it.
 fn cache(folder: &Path) -> Option<((u8, String, u64), CpuList)> {
     let read = |name: &str| text(&folder.join(name));
     let kind = match read("type")?.as_str() {

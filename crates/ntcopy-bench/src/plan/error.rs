@@ -25,7 +25,6 @@ impl From<String> for PlanError {
 }
 
 impl PlanError {
-    /// A size or count of nothing.
     pub(crate) fn zero(option: &str) -> PlanError {
         format!("--{option} 0: must be at least 1").into()
     }
@@ -35,7 +34,6 @@ impl PlanError {
         format!("--family {family}: {what}").into()
     }
 
-    /// A data set with no room for an object.
     pub(crate) fn small_dataset(dataset: u64, object: u64) -> PlanError {
         let (dataset, object) = (Bytes(dataset), Bytes(object));
         format!("--dataset {dataset}: smaller than one object of {object}").into()

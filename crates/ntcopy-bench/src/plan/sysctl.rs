@@ -37,7 +37,6 @@ fn pages(in_flight_bytes: u64) -> u64 {
     (in_flight_bytes * 4 + SLACK_BYTES) / PAGE_BYTES
 }
 
-/// What the plan needs of the kernel that it runs in.
 pub fn sysctls(plan: &Plan) -> Vec<Sysctl> {
     let most = |families: &[Family]| {
         let ours = plan.cells.iter().filter(|cell| families.contains(&cell.family));

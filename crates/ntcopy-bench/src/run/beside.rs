@@ -19,7 +19,6 @@ pub struct Beside {
     socket: OwnedFd,
     object_bytes: u64,
     dataset_bytes: u64,
-    /// Where its next object begins.
     next: u64,
 }
 
@@ -57,7 +56,6 @@ impl Beside {
         Ok(Beside { sender, reader, socket, object_bytes, dataset_bytes, next: 0 })
     }
 
-    /// The sender's socket, for its settings.
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -28,7 +28,6 @@ pub use pages::unavailable as page_way_unavailable;
 pub use work::main as worker_main;
 pub use worker::{Setup, Worker};
 
-/// The pattern of what is copied from.
 const SEED: u64 = 7;
 
 /// Maps memory and touches every page; with a seed, fills it with that pattern.
@@ -42,7 +41,6 @@ fn map_memory(len_bytes: u64, huge_pages: bool, seed: Option<u64>) -> Result<Mma
     Ok(map)
 }
 
-/// What a plan has to know of this machine.
 pub fn resources() -> Result<Resources, Failure> {
     Ok(Resources {
         cpus: cpus()?.allowed,

@@ -16,7 +16,6 @@ impl Stopwatch {
         Stopwatch(Instant::now())
     }
 
-    /// Nanoseconds since the start.
     pub fn ns(&self) -> u64 {
         ns(self.0.elapsed())
     }
@@ -42,7 +41,6 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// Compares the counter with the system's clock.
     pub fn calibrate() -> Ticks {
         let (clock, first) = (Stopwatch::start(), ticks_now());
         loop {
@@ -54,7 +52,6 @@ impl Ticks {
         }
     }
 
-    /// Nanoseconds from one reading to another.
     pub fn ns(self, from: u64, to: u64) -> u64 {
         (to.wrapping_sub(from) as f64 * self.ns_per_tick).round() as u64
     }

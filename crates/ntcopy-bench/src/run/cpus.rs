@@ -24,7 +24,6 @@ pub fn pin(cpu: u32) -> Result<(), Failure> {
     sched_setaffinity(None, &set).map_err(Failure::os(format!("cannot run on CPU {cpu}")))
 }
 
-/// Keeps the calling thread on a CPU, if one is named.
 pub fn stay_on(cpu: Option<u32>) -> Result<(), Failure> {
     cpu.map_or(Ok(()), pin)
 }

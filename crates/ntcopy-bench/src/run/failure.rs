@@ -6,7 +6,6 @@ use std::time::Duration;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-/// A byte that is not what it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrongByte {
     /// Number of the socket that it came over, from 0; none in the destination of a copy.
@@ -46,15 +45,10 @@ impl WrongByte {
 pub enum Failure {
     /// The socket to the reading process made no progress.
     #[error("{what} for {} s: the reading process hangs or is stopped", waited.as_secs())]
-    Silent {
-        /// What did not happen.
-        what: &'static str,
-        waited: Duration,
-    },
+    Silent { what: &'static str, waited: Duration },
     /// A process of this program's own could not do its part.
     #[error("{name}: {what}")]
     Process { name: &'static str, what: String },
-    /// A byte that was sent or copied came as another one.
     #[error(transparent)]
     WrongByte(#[from] WrongByte),
     /// A forked process looked at its own copy of the bytes.
@@ -68,26 +62,18 @@ pub enum Failure {
         /// What became of it, with the end of what it said.
         what: String,
     },
-    /// An answer that is not what was asked for.
     #[error("{0}")]
     Answer(String),
-    /// Not as many bytes came out as went in.
     #[error("{sent} bytes were sent, {drained} came out")]
-    Lost {
-        sent: u64,
-        /// Bytes that the reader took.
-        drained: u64,
-    },
+    Lost { sent: u64, drained: u64 },
     /// The kernel counted something else than was sent.
     #[error("the kernel's counters do not fit: {0}")]
     Counters(String),
-    /// A call of the system failed.
     #[error("{doing}: {errno}")]
     Os { doing: String, errno: Errno },
     /// A limit of this system is in the way; says which, and what to do.
     #[error("{0}")]
     Limit(String),
-    /// The user or the system asked to stop.
     #[error("stopped by signal {0}")]
     Stopped(i32),
 }

@@ -18,7 +18,6 @@ use crate::experiment::{DATAGRAM_BYTES, Family};
 /// What an skb of a whole datagram is booked with, at most: its payload, the
 /// rest of the pages that hold it, and its own part.
 const BOOKED_BYTES: u64 = DATAGRAM_BYTES + (8 << 10);
-/// Room beside the object.
 const SLACK_BYTES: u64 = 256 << 10;
 /// Strangers that may wait beside the one that is accepted.
 const BACKLOG: i32 = 16;

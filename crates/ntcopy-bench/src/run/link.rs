@@ -17,13 +17,11 @@ use serde::de::DeserializeOwned;
 pub const SOCKETS_A_MESSAGE: usize = 64;
 const MESSAGE_BYTES: usize = 4096;
 
-/// Two ends of a new line.
 pub fn pair() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 
 pub enum Received<T> {
-    /// A message, and the file descriptors that came with it.
     Message(T, Vec<OwnedFd>),
     Closed,
     /// Nothing came in time, or a signal did.
@@ -45,7 +43,6 @@ pub fn send_encoded(fd: BorrowedFd<'_>, message: &[u8]) -> rustix::io::Result<()
     send(fd, message, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// Sends a message that carries file descriptors.
 pub fn send_with(
     fd: BorrowedFd<'_>,
     message: &impl Serialize,

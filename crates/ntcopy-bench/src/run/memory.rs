@@ -69,7 +69,6 @@ impl DataSet {
         self.buffer
     }
 
-    /// The next object and its place in the data set.
     pub fn next(&mut self) -> (usize, &[u8]) {
         let at = self.next;
         let end = at + self.object_bytes;

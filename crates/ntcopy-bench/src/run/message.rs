@@ -30,7 +30,6 @@ pub enum Order {
     Data { dataset_bytes: u64, object_bytes: u64 },
     /// Send bytes of the data set on the first socket, object by object, round and round.
     Send {
-        /// The mode, by its name.
         mode: String,
         /// Where to begin: at an object.
         start: u64,
@@ -58,7 +57,6 @@ pub enum Reply {
         pipe_bytes: u64,
     },
     Drained {
-        /// Bytes taken from all sockets together.
         bytes: u64,
     },
     Done,
@@ -73,7 +71,6 @@ pub fn drain_order(sockets: usize, bytes: u64) -> Vec<u8> {
 pub type Reader = Process<Order, Reply>;
 
 impl Reader {
-    /// Waits for the word that the last order was carried out.
     pub fn done(&mut self) -> Result<(), Failure> {
         match self.reply()? {
             Reply::Done => Ok(()),

@@ -199,7 +199,6 @@ impl Rig {
         self.reader.done()
     }
 
-    /// Sends one object of the data set and lets the reader compare it.
     pub fn spot_check(&mut self, mode: Mode) -> Result<(), Failure> {
         if mode == Mode::Idle {
             return Ok(());
@@ -341,7 +340,6 @@ impl Rig {
         Ok(Clocked { bytes, elapsed_ns, phases_ns, counters, series })
     }
 
-    /// Sends the next object of the data set on a socket.
     fn send_next(&mut self, socket: usize, mode: Mode) -> Result<(), Failure> {
         let (_, object) = self.data.next();
         let sent = self.sender.send(self.sockets[socket].as_fd(), mode, object);
@@ -398,7 +396,6 @@ impl Rig {
         })
     }
 
-    /// Makes the sockets' own setting fit the mode.
     fn prepare(&mut self, mode: Mode) -> Result<(), Failure> {
         let setting = send::setting(mode);
         if setting != self.setting {

@@ -139,7 +139,6 @@ fn gather(
     sendmsg(socket, &gathered, &mut SendAncillaryBuffer::default(), flags)
 }
 
-/// What `SO_NTCOPY` has to be for the mode.
 pub fn setting(mode: Mode) -> Setting {
     match mode {
         Mode::Nt => Setting::Obey,
@@ -162,7 +161,6 @@ pub fn prepare(socket: BorrowedFd<'_>, setting: Setting) -> Result<(), Failure> 
     }
 }
 
-/// Why the hinted modes are not to be had.
 pub fn no_msg_ntcopy() -> String {
     match other_series() {
         None => "this kernel has no MSG_NTCOPY; try --kernel um".to_owned(),

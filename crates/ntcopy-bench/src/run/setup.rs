@@ -7,7 +7,6 @@ use std::time::Duration;
 pub struct RigOptions {
     /// The arguments of this program that lead to [`super::reader::main`].
     pub reader_args: Vec<String>,
-    /// How long neither process may make no progress.
     pub patience: Duration,
     /// Make a byte wrong before it is sent, to see that it is noticed: for tests.
     pub spoil: bool,
@@ -21,7 +20,6 @@ pub struct Clocked {
     pub elapsed_ns: u64,
     /// Nanoseconds of the phases that were clocked on their own.
     pub phases_ns: BTreeMap<String, u64>,
-    /// What the kernel and the hardware counted meanwhile.
     pub counters: BTreeMap<String, u64>,
     /// Figures of parts of the run, in order, by name.
     pub series: BTreeMap<String, Vec<u64>>,

@@ -24,7 +24,6 @@ pub fn sndbuf_bytes(cell: &CellPlan) -> u64 {
     cell.sndbuf_bytes.unwrap_or(cell.object_bytes + slack_bytes)
 }
 
-/// Makes the cell's sockets: the sender's ends and the reader's.
 pub fn make(cell: &CellPlan, patience: Duration) -> Result<Vec<(OwnedFd, OwnedFd)>, Failure> {
     allow_files(cell.sockets())?;
     (0..cell.sockets()).map(|_| make_one(cell, patience)).collect()
@@ -72,7 +71,6 @@ fn size_send_buffer(socket: impl AsFd, bytes: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lets this process have both ends of so many sockets.
 pub fn allow_files(sockets: u32) -> Result<(), Failure> {
     limits::allow_files(2 * u64::from(sockets) + OTHER_FILES, "fewer --sockets").map(drop)
 }

@@ -7,7 +7,6 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Failure;
 
-/// Whether to stop, and because of which signal.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicUsize>);
 
@@ -22,7 +21,6 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Acts as if that signal had come.
     #[cfg(test)]
     pub(crate) fn ask(&self, signal: usize) {
         self.0.store(signal, Ordering::Relaxed);
@@ -35,7 +33,6 @@ impl Stop {
         }
     }
 
-    /// An error once a signal came.
     pub fn check(&self) -> Result<(), Failure> {
         self.signal().map_or(Ok(()), |signal| Err(Failure::Stopped(signal)))
     }

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Shorter measurements show no bar.
 const MOMENT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -34,7 +33,6 @@ impl Progress {
         }
     }
 
-    /// Shows what is being done.
     pub fn at(&mut self, what: &str) {
         if !self.shown && self.since.elapsed() > MOMENT {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -43,7 +41,6 @@ impl Progress {
         self.bar.set_message(what.to_owned());
     }
 
-    /// One more sample is done with.
     pub fn step(&mut self) {
         self.bar.inc(1);
     }

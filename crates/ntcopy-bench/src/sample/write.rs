@@ -8,10 +8,8 @@ use ntcopy_record::{FILE_NAME, Line};
 
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The place holds a record already.
     #[error("{} is already there: name another directory with --out, or remove it", .0.display())]
     Exists(PathBuf),
-    /// No place was named and none can be derived.
     #[error("neither XDG_DATA_HOME nor HOME names a directory: say with --out where to write")]
     NoHome,
     #[error("cannot write the record {}: {cause}", file.display())]
@@ -26,7 +24,6 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Creates the directory, if need be, and a new record in it.
     pub fn create(place: &Path) -> Result<Writer, WriteError> {
         let path = place.join(FILE_NAME);
         let failed = |cause| WriteError::Io { file: path.clone(), cause };

@@ -26,7 +26,6 @@ const LEAST_MULTIGETS: u64 = 200;
 /// A step takes no longer than this, however few that are.
 const LONGEST: Duration = Duration::from_secs(4);
 
-/// How long a search may take.
 pub fn longest(sample: Duration, warm_up: Duration) -> Duration {
     (sample.max(LONGEST) + warm_up) * STEPS
 }
@@ -39,7 +38,6 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Multigets in 1000 s.
     pub fn rate(self, point: i32) -> u64 {
         let factor = (f64::from(point) / f64::from(FINE)).exp2();
         ((self.full_per_1000_s as f64 * factor).round() as u64).max(1)
@@ -54,7 +52,6 @@ impl Grid {
         lowest << (-LOWEST / FINE)
     }
 
-    /// How long a step at a rate lasts.
     pub fn step(self, point: i32, sample: Duration) -> Duration {
         let needed = LEAST_MULTIGETS as f64 * 1000.0 / self.rate(point) as f64;
         sample.max(Duration::from_secs_f64(needed).min(LONGEST))
@@ -100,7 +97,6 @@ pub fn highest<E>(mut tried: impl FnMut(i32) -> Result<bool, E>) -> Result<Optio
     Ok(Some(low))
 }
 
-/// What a search found so far.
 #[derive(Default)]
 pub struct Found {
     /// Each step's rate, and its p99.

@@ -15,10 +15,8 @@ use crate::run::{Failure, Pipe, Poll, Sink, Stop};
 
 /// What tells connections for large values from the others, among events.
 const LARGE: u64 = 1 << 32;
-/// The longest tail.
 const MOST_TAIL_BYTES: usize = 16;
 
-/// Which connection has something to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ready {
     Small(usize),
@@ -52,7 +50,6 @@ struct Large {
     under_way: Option<Fetch>,
 }
 
-/// A large value under way.
 struct Fetch {
     number: u64,
     piece: u64,
@@ -60,13 +57,11 @@ struct Fetch {
     head: Head,
     head_came: Vec<u8>,
     has_head: bool,
-    /// Bytes of the value that came.
     got: u64,
     tail_got: usize,
 }
 
 impl Client {
-    /// Makes `smalls` connections for multigets, and `larges` for large values.
     pub fn connect(
         (app, data): (App, Data),
         server: &Server,
@@ -106,7 +101,6 @@ impl Client {
         })
     }
 
-    /// How many connections there are for multigets, and for large values.
     pub fn connections(&self) -> [usize; 2] {
         [self.smalls.len(), self.larges.len()]
     }
@@ -133,7 +127,6 @@ impl Client {
         }
     }
 
-    /// Asks for the next hot keys.
     pub fn ask_small(&mut self, number: usize, due_ns: u64) -> Result<(), Failure> {
         let asked = self.asked[0];
         self.asked[0] += 1;

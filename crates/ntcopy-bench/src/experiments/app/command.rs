@@ -90,7 +90,6 @@ fn nginx(plan: &Plan, at: &Path, root: &Path) -> Result<Command, Failure> {
     Ok(command)
 }
 
-/// What the program says of its version; nothing if it says nothing.
 pub fn version(plan: &Plan) -> String {
     let option = match plan.app {
         App::Nginx => "-v",

@@ -12,7 +12,6 @@ use crate::run::Failure;
 /// Bytes that are read, or made, at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Room for what is read, or made, at a time.
 pub fn buffer() -> Vec<u8> {
     vec![0; CHUNK_BYTES]
 }
@@ -41,7 +40,6 @@ impl Connection {
         self.stream.get_mut().write_all(bytes).map_err(failed(self.app, "cannot send to"))
     }
 
-    /// Stores a value, whose bytes are made piece by piece.
     pub fn set(
         &mut self,
         store: &dyn Store,
@@ -131,7 +129,6 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(60);
     const VALUE: Value = Value { is_small: true, number: 7, bytes: 5 };
 
-    /// A server that answers whatever it is asked.
     fn answering(app: App, answer: Vec<u8>) -> (Connection, std::thread::JoinHandle<()>) {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().join("s");

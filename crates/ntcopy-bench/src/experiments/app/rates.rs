@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use crate::experiment::bytes_per_second;
 
-/// What the connections for large values are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LargeRate {
-    /// Each asks anew as soon as it is answered.
     Max,
     /// A rate, in parts of 10,000 of what the baseline does when it has nothing else to do.
     OfBaseline(u32),

@@ -16,9 +16,7 @@ pub struct Server {
     app: App,
     /// One, or that of the small values and that of the large ones.
     daemons: Vec<Daemon>,
-    /// Where small values are asked for.
     pub small: PathBuf,
-    /// Where large ones are.
     pub large: PathBuf,
     pub is_chunked: bool,
 }
@@ -80,7 +78,6 @@ impl Server {
         Ok(())
     }
 
-    /// CPU time of all of it so far, nanoseconds.
     pub fn cpu_ns(&self) -> Result<u64, Failure> {
         self.daemons.iter().map(Daemon::cpu_ns).sum()
     }
@@ -106,7 +103,6 @@ impl Server {
         Ok(())
     }
 
-    /// Compares every byte of every value.
     pub fn check(&self, plan: &Plan, patience: Duration, stop: &Stop) -> Result<(), Failure> {
         self.check_some(plan, 0..plan.data.large_values, patience, stop, false)
     }

@@ -25,7 +25,6 @@ pub trait Protocol: Sync {
         self.multiget(&[*value])
     }
 
-    /// Asks for several at once.
     fn multiget(&self, values: &[Value]) -> Vec<u8>;
 
     /// What stands before the first of several values in an answer.
@@ -51,7 +50,6 @@ pub trait Store: Sync {
     /// What goes before a value that is to be stored, and what after it.
     fn set(&self, value: &Value) -> (Vec<u8>, &'static [u8]);
 
-    /// The answer.
     fn stored(&self) -> &'static [u8];
 }
 
@@ -96,7 +94,6 @@ impl Value {
         Object { path: http::path(self), seed: self.seed(), bytes: self.bytes }
     }
 
-    /// Compares a part of it from a position on.
     pub fn compare(&self, at: u64, bytes: &[u8]) -> Result<(), Failure> {
         let socket = u32::try_from(self.number).unwrap_or(u32::MAX);
         let compared = pattern::compare(self.seed(), at, bytes);
@@ -161,7 +158,6 @@ fn words(bytes: &[u8]) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(TOLD).collect()
 }
 
-/// The first line, without its end.
 fn first_line(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| [b'\r', b'\n'].contains(byte)).next().unwrap_or_default()
 }

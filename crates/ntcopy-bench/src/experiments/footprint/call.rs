@@ -30,7 +30,6 @@ macro_rules! kinds {
                 }
             }
 
-            /// What it does, in a few words.
             pub fn what(self) -> &'static str {
                 match self {
                     $(Kind::$kind => $what),+

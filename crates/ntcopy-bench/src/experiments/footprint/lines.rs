@@ -26,7 +26,6 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Maps and touches it.
     pub fn new(bytes: usize) -> Result<Memory, Failure> {
         let doing = format!("cannot map {}", Bytes(bytes as u64));
         // The last large page as a whole, too: a part of one would be small pages.
@@ -68,7 +67,6 @@ pub fn read(bytes: &[u8]) {
     }
 }
 
-/// Writes each line of some bytes past the caches.
 pub fn write_past_caches(bytes: &mut [u8]) {
     let words = bytes.len() / 8;
     let start = bytes.as_mut_ptr().cast::<u64>();
@@ -129,7 +127,6 @@ impl Cycle {
         self.count
     }
 
-    /// Walks through all lines, several times.
     pub fn prime(&self, times: u32) {
         let mut at = self.first;
         for _ in 0..self.count * times as usize {
@@ -177,7 +174,6 @@ impl Cycle {
         }
     }
 
-    /// Flushes the first `many` lines of the cycle out of all caches.
     pub fn flush(&self, many: usize) {
         let lines = self.memory.bytes().as_ptr();
         for line in &self.order[..many.min(self.count)] {

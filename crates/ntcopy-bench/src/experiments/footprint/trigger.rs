@@ -22,7 +22,6 @@ use crate::run::{Failure, Pipe, Sink};
 /// Sources and destinations are taken in turns from this much: they are cold, as a server's are.
 const AROUND_BYTES: usize = 64 << 20;
 
-/// What happens between priming and probing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
     Nothing,
@@ -35,7 +34,6 @@ pub enum Trigger {
     Call(Call),
 }
 
-/// A stream between two sockets of this process.
 struct Link {
     ours: OwnedFd,
     theirs: OwnedFd,
@@ -58,7 +56,6 @@ pub struct Triggers {
 }
 
 impl Triggers {
-    /// Memory, files and sockets for these calls.
     pub fn new(calls: &[Call]) -> Result<Triggers, Failure> {
         let source = Memory::new(AROUND_BYTES)?;
         let file = memfd_create("footprint", MemfdFlags::CLOEXEC);
@@ -228,7 +225,6 @@ impl Triggers {
         Ok(())
     }
 
-    /// Moves some bytes from a descriptor to /dev/null.
     fn discard(&self, from: impl AsFd, most: usize) -> Result<usize, Errno> {
         let some = self.sink.fill(from, most, SpliceFlags::NONBLOCK)?;
         self.sink.empty(some)?;
@@ -294,7 +290,6 @@ fn touch(bytes: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Why a call is not to be had here; none if it is.
 pub fn unavailable(call: Call) -> Result<Option<String>, Failure> {
     if !call.kind.is_hinted() {
         return Ok(None);

@@ -28,7 +28,6 @@ const LISTENS: Duration = Duration::from_millis(5);
 /// Bytes of what a program said last that are printed when it fails.
 const TAIL_BYTES: u64 = 600;
 
-/// What becomes of what a program prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
     /// Standard output is dropped, and standard error kept for the case that it fails.
@@ -75,12 +74,9 @@ pub struct Program {
     ends_all: bool,
 }
 
-/// How a program's run ended well.
 #[derive(Debug)]
 pub struct Ended {
-    /// The time from its start to its end.
     pub took: Duration,
-    /// What it printed, if that was kept.
     pub output: Vec<u8>,
 }
 
@@ -97,7 +93,6 @@ fn adopts() -> bool {
 }
 
 impl Program {
-    /// By its words, with more in its environment.
     pub fn start(
         words: &[OsString],
         environment: &[(OsString, OsString)],
@@ -335,7 +330,6 @@ fn how_it_ended(status: ExitStatus) -> String {
     }
 }
 
-/// Whether a process of these has a socket that listens.
 fn listens(pids: &[Pid]) -> bool {
     let Some(first) = pids.first() else { return false };
     let listening = listening_inodes(*first);

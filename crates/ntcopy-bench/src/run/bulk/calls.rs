@@ -11,7 +11,6 @@ use super::pmem2::Memcpy;
 use crate::experiment::bulk::{Heat, PIECE_BYTES, Task, Way};
 use crate::run::Failure;
 
-/// A way, with all that was to be looked up.
 #[derive(Clone, Copy)]
 pub enum Call {
     Libc,

@@ -27,12 +27,10 @@ impl<'a> Counting<'a> {
         }
     }
 
-    /// Right before this thread begins.
     pub fn start(&mut self) {
         self.thread.start();
     }
 
-    /// Right after it has ended.
     pub fn stop(&mut self) -> Counts {
         self.thread.stop()
     }

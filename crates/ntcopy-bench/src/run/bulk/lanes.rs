@@ -59,7 +59,6 @@ pub struct Stand {
     pub destination: Places,
 }
 
-/// One thread's part of the memory.
 pub struct Lane<'a> {
     /// What is read, its pattern beginning at this position.
     pub source: &'a [u8],
@@ -81,7 +80,6 @@ impl Lane<'_> {
         black_box(&self.destination);
     }
 
-    /// Fills `calls` times.
     pub fn fills(&mut self, calls: u64, mut fill: impl FnMut(&mut [u8])) {
         for _ in 0..calls {
             let to = self.stand.destination.next();

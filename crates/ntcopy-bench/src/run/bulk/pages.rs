@@ -18,7 +18,6 @@ const PLACES: usize = 5;
 const STEP_BYTES: usize = 13 * 64;
 const PLACE_BYTES: usize = 20;
 
-/// Why a way is not to be had on this machine, if so.
 pub fn unavailable(way: PageWay) -> Option<String> {
     #[cfg(target_arch = "x86_64")]
     return routines::unavailable(way);
@@ -64,7 +63,6 @@ pub fn check_read(
     if sum == right { Ok(()) } else { Err(wrong_number(0, right, sum)) }
 }
 
-/// Reads, and adds up what was read.
 fn read(buffer: &[u8], read_back: ReadBack) -> u64 {
     match read_back {
         ReadBack::None => 0,

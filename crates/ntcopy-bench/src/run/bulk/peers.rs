@@ -21,7 +21,6 @@ impl Peers {
         Peers(Peer::ALL.iter().map(|peer| (*peer, load(*peer))).collect())
     }
 
-    /// The copy of one, if it is there.
     pub fn get(&self, peer: Peer) -> Option<Memcpy> {
         self.0.iter().find(|row| row.0 == peer)?.1.as_ref().ok().copied()
     }

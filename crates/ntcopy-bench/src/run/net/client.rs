@@ -24,12 +24,10 @@ struct Asking {
     is_idle: bool,
 }
 
-/// The client's ends of the connections to one server.
 pub struct NetClient {
     poll: Poll,
     conns: Vec<Asking>,
     transaction_bytes: u64,
-    /// Every byte of a response is compared.
     compares: bool,
     /// Make the next byte wrong that is compared.
     spoil: bool,

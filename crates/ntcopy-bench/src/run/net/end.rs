@@ -90,7 +90,6 @@ impl End {
         Ok(true)
     }
 
-    /// Receives what is there of the other side's message.
     pub fn receive(&mut self) -> Result<Got, Errno> {
         let wanted = self.room.len() - self.got;
         // The call says so of a datagram that is longer than it should be.

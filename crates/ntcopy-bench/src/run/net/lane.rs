@@ -18,7 +18,6 @@ use crate::run::proof::{Due, Proof};
 use crate::run::schedule::Schedule;
 use crate::run::{self, Failure, Stop, send};
 
-/// Why a mode can't be had here, if so.
 pub fn unavailable(mode: NetMode) -> Result<Option<String>, Failure> {
     run::unavailable(mode.sends())
 }
@@ -113,21 +112,18 @@ impl<'a> Lane<'a> {
         Ok(ours)
     }
 
-    /// New connections for requests and responses.
     pub fn connect_client(&mut self, traffic: &Traffic) -> Result<NetClient, Failure> {
         let sockets = self.connect(traffic)?;
         let (shape, patience) = (self.shape, (self.setup.patience, self.setup.stop));
         NetClient::new(sockets, &*self.server()?, &shape, patience)
     }
 
-    /// A new connection for messages there and back.
     pub fn connect_pingpong(&mut self, traffic: &Traffic) -> Result<PingPong, Failure> {
         let socket = self.connect(&Traffic { connections: 1, ..*traffic })?.pop();
         let socket = socket.ok_or_else(|| Failure::Answer("no connection was made".to_owned()))?;
         PingPong::new(socket, &self.shape, (self.setup.patience, self.setup.stop))
     }
 
-    /// CPU time of both processes so far.
     fn cpu(&self) -> Result<[u64; 2], Failure> {
         let server = self.server.as_ref().map_or(Ok(0), |(_, clock)| clock.ns())?;
         Ok([self.ourselves.ns()?, server])
@@ -199,7 +195,6 @@ impl<'a> Lane<'a> {
         Ok((window, answered))
     }
 
-    /// Responses of a whole run.
     pub fn messages(&self, window: &Window) -> u64 {
         window.all_bytes / (self.shape.request_bytes + self.shape.response_bytes).max(1)
     }
@@ -214,7 +209,6 @@ impl<'a> Lane<'a> {
         self.echoing(|_| client.check(messages, spoil).map(|answered| ((), answered)))
     }
 
-    /// Messages there and back for a while.
     pub fn pingpong(
         &mut self,
         client: &mut PingPong,

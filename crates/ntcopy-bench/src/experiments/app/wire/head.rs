@@ -5,7 +5,6 @@ use crate::run::response_end;
 /// The longest head, of any program.
 pub const MOST_HEAD_BYTES: usize = 1024;
 
-/// What has to come before a value's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Head {
     Exact(Vec<u8>),

@@ -4,7 +4,6 @@ use super::{Head, MOST_HEAD_BYTES, Protocol, Value, unexpected};
 use crate::experiments::app::plan::{App, Data};
 use crate::run::Failure;
 
-/// Different multigets, each with other keys.
 const MULTIGETS: u64 = 8;
 
 /// A multiget of values that are all of the same size.
@@ -17,9 +16,7 @@ pub struct Multiget {
     shape: Shape,
 }
 
-/// What is known of an answer before it comes.
 enum Shape {
-    /// Where each value lies in it.
     Known {
         /// What it begins with, the first value's head included.
         beginning: Vec<u8>,
@@ -35,11 +32,9 @@ enum Shape {
 #[derive(Debug, Default)]
 pub struct Came {
     pub bytes: usize,
-    /// Whether the beginning was compared.
     has_begun: bool,
     /// Where values lie that came with their heads, if that was not known.
     bodies: Vec<usize>,
-    /// Where the next one's head begins.
     next: usize,
 }
 

@@ -19,7 +19,6 @@ use crate::run::{Failure, Stop, WrongByte, map, pattern};
 const SEED: u64 = 11;
 /// Fewer forks make no sample.
 const LEAST_FORKS: u64 = 5;
-/// A child's exit status when a byte was wrong.
 const WRONG: i32 = 1;
 
 /// The buffer, and who does what with it.
@@ -35,7 +34,6 @@ pub struct ForkLoop {
 }
 
 impl ForkLoop {
-    /// Maps the buffer in small pages, and fills it.
     pub fn new(cell: ForkCell, stop: &Stop) -> Result<ForkLoop, Failure> {
         let mut buffer = map(cell.buffer_bytes, Advice::NoHugePage)?;
         pattern::fill(SEED, 0, &mut buffer);
@@ -56,7 +54,6 @@ impl ForkLoop {
         Ok(((rate * sample.as_secs_f64()) as u64).max(LEAST_FORKS))
     }
 
-    /// Forks `forks` times under the clock.
     pub fn run(&mut self, forks: u64) -> Result<Duration, Failure> {
         let begin = Instant::now();
         for _ in 0..forks {

@@ -29,9 +29,7 @@ const HEAD_START: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Felt {
-    /// Bytes that were copied while the clock ran.
     pub bytes: u64,
-    /// Bytes that were to be copied meanwhile.
     pub offered_bytes: u64,
     pub elapsed_ns: u64,
     /// Nanoseconds of the victim's passes (`walk`) and of the copies (`copy`).
@@ -43,7 +41,6 @@ pub struct Felt {
 }
 
 impl Felt {
-    /// Nanoseconds of the pass that half of them did not exceed.
     pub fn median_pass_ns(&self) -> u64 {
         quantile_ns(&self.passes, 0.5).map_or(0, |ns| ns as u64)
     }
@@ -53,19 +50,9 @@ impl Felt {
 pub enum Length {
     /// Streamer and victim at the same time: warm-up, then so long, at this rate (none: as fast
     /// as it goes).
-    Time {
-        /// How long before the clock runs.
-        warm_up: Duration,
-        clocked: Duration,
-        rate_bytes_per_s: Option<u64>,
-    },
+    Time { warm_up: Duration, clocked: Duration, rate_bytes_per_s: Option<u64> },
     /// In turns: this number of passes, each with an object before it.
-    Passes {
-        /// Passes before the clock runs.
-        warm_up: u64,
-        /// Passes while it runs.
-        clocked: u64,
-    },
+    Passes { warm_up: u64, clocked: u64 },
 }
 
 /// The streamer's memory and the victim's, ready to run.

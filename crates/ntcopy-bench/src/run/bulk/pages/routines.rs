@@ -17,7 +17,6 @@ const AHEAD_BYTES: usize = 1024;
 const VECTOR_BYTES: usize = size_of::<__m128i>();
 const LINE_BYTES: usize = 64;
 
-/// Why this CPU lacks a way, if it does.
 pub fn unavailable(way: PageWay) -> Option<String> {
     let is_here = match way {
         PageWay::Movdir64b | PageWay::Clzero | PageWay::Movnti => kind(way).is_some(),

@@ -16,7 +16,6 @@ pub struct Window {
 }
 
 impl Window {
-    /// Time since the schedule's start.
     pub fn now(&self) -> Duration {
         Instant::now().saturating_duration_since(self.start)
     }

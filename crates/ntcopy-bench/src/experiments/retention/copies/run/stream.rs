@@ -14,7 +14,6 @@ use crate::run::{Failure, Stop, WrongByte, map, ns, pattern};
 const SEED: u64 = 1 << 41;
 /// What a destination holds before it is verified.
 const BLANK: u8 = 0x5a;
-/// The most bytes that are compared after a sample.
 const CHECKED_BYTES: u64 = 16 << 20;
 /// Bytes before and after a verified copy that must stay as they are.
 const GUARD: usize = 64;
@@ -28,7 +27,6 @@ pub struct Streamed {
     pub copy_ns: u64,
 }
 
-/// Source and destination, and how often was copied.
 pub struct Stream {
     source: MmapMut,
     destination: MmapMut,
@@ -112,7 +110,6 @@ impl Stream {
         self.copies += 1;
     }
 
-    /// Copies on schedule until the window closes.
     pub fn run(&mut self, mode: CopyMode, window: &Window, stop: &Stop) -> Streamed {
         let object = self.object_bytes();
         let end = window.to + window.grace(object);
