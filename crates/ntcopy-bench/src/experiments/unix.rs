@@ -167,12 +167,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_baseline_is_always_measured_and_first() {
-        let settings = Settings { modes: vec![Mode::Nt, Mode::Nt], ..Settings::default() };
-        assert_eq!(settings.modes(), [Mode::Copy, Mode::Nt]);
-    }
-
-    #[test]
     fn a_sweep_has_modes_and_pairs_of_its_own_unless_told_otherwise() {
         let sweep = Settings { sweep: true, ..Settings::default() };
         assert_eq!(sweep.modes(), [Mode::Copy, Mode::Nt, Mode::Adaptive]);
@@ -190,13 +184,5 @@ mod tests {
         assert_eq!(settings.families(), [Family::Udp]);
         assert!(!settings.modes().contains(&Mode::Vmsplice));
         assert_eq!(Settings::default().families(), [Family::Unix]);
-    }
-
-    #[test]
-    fn quick_means_fewer_pairs_unless_told_otherwise() {
-        let quick = Settings { quick: true, ..Settings::default() };
-        assert_eq!(quick.pairs(), 5);
-        assert_eq!(Settings::default().pairs(), 15);
-        assert_eq!(Settings { pairs: Some(7), quick: true, ..Settings::default() }.pairs(), 7);
     }
 }

@@ -65,14 +65,6 @@ mod tests {
     use ntcopy_record::{Record, Unavailable};
 
     #[test]
-    fn a_second_record_does_not_overwrite_the_first() {
-        let place = tempfile::tempdir().unwrap();
-        Writer::create(place.path()).unwrap();
-        let error = Writer::create(place.path()).unwrap_err();
-        assert!(matches!(error, WriteError::Exists(_)), "{error}");
-    }
-
-    #[test]
     fn lines_are_in_the_file_as_soon_as_written() {
         let place = tempfile::tempdir().unwrap();
         let mut writer = Writer::create(place.path()).unwrap();
