@@ -48,6 +48,14 @@ impl Guests {
         self.bin.path().join(name).display().to_string()
     }
 
+    /// The command of kernel/selftests/faults.sh, whose program is built for it.
+    pub fn sends_while_calls_fail(&self) -> Result<[String; 4], Error> {
+        selftests::build(self.bin.path(), &["soak"])?;
+        let script = root().join("kernel/selftests/faults.sh");
+        let [script, bin] = [&script, self.bin.path()].map(|path| path.display().to_string());
+        Ok(["sh".to_owned(), script, bin, "1".to_owned()])
+    }
+
     /// A command in a kernel, with two CPUs and two hours.
     pub fn command(&self, kernel: &Built, words: &[&str]) -> Boot {
         let mut boot = Boot::new(kernel, words);

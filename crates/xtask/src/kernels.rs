@@ -12,7 +12,6 @@ use ntcopy_kernel::Built;
 
 use crate::error::Error;
 use crate::guests::{EACH, Guests, kernel};
-use crate::programs::root;
 use crate::soak::{self, Soak};
 
 const KERNELS: [&str; 4] = ["x86", "x86+kcsan", "x86:6.12", "x86:6.12+kcsan"];
@@ -30,9 +29,6 @@ const PROGRAMS: [&str; 10] = [
     "bytes",
 ];
 
-/// What kernel/selftests/faults.sh runs.
-const SENDS_WHILE_CALLS_FAIL: &str = "soak";
-
 /// What tries the copies themselves.
 const COPIES: [&str; 3] = ["edges", "holes", "bytes"];
 
@@ -40,8 +36,7 @@ const COPIES: [&str; 3] = ["edges", "holes", "bytes"];
 const INTEL: &str = "max,vendor=GenuineIntel,family=6,model=143";
 
 pub fn run(ntcopy: &Path, kernels: &[&str]) -> Result<(), Error> {
-    let all = [&PROGRAMS[..], &[SENDS_WHILE_CALLS_FAIL]].concat();
-    let guests = Guests::new(ntcopy, "kernels", &all)?;
+    let guests = Guests::new(ntcopy, "kernels", &PROGRAMS)?;
     for name in if kernels.is_empty() { &KERNELS } else { kernels } {
         let kernel = kernel(name)?;
         each(&guests, &kernel, "suite", &PROGRAMS)?;
@@ -63,11 +58,10 @@ fn each(guests: &Guests, kernel: &Built, name: &str, programs: &[&str]) -> Resul
 }
 
 fn faults(guests: &Guests, kernel: &Built) -> Result<(), Error> {
-    let bin = guests.bin.path().display().to_string();
-    let script = root().join("kernel/selftests/faults.sh").display().to_string();
+    let sends = guests.sends_while_calls_fail()?;
     let calls = guests.program("calls");
     for (name, words) in [
-        ("faults", &["sh", &script, &bin, "1"][..]),
+        ("faults", &sends.each_ref().map(String::as_str)[..]),
         ("first-setsockopt", &[&calls, "-r", "calls.tcp_obeyed.write_and_writev"]),
         ("first-sysctl", &[&calls, "-r", "calls.tcp_all.write_and_writev"]),
     ] {

@@ -57,8 +57,9 @@ pub fn run(ntcopy: &Path, kernels: &[&str]) -> Result<(), Error> {
         let bin = guests.bin.path().display().to_string();
         let suite = [&["sh", "-c", EACH, "suite", &bin][..], &PROGRAMS].concat();
         through(&guests, &kernel, &module, "suite", &suite)?;
-        let faults = root().join("kernel/selftests/faults.sh").display().to_string();
-        let said = through(&guests, &kernel, &module, "faults", &["sh", &faults, &bin, "1"])?;
+        let sends = guests.sends_while_calls_fail()?;
+        let sends = sends.each_ref().map(String::as_str);
+        let said = through(&guests, &kernel, &module, "faults", &sends)?;
         let hinted = said.lines().filter_map(|line| line.strip_prefix("# nontemporal_bytes "));
         if !hinted.into_iter().any(|bytes| bytes != "0") {
             return Err(Error::Failed(format!("{name}: faults: nothing was hinted")));
