@@ -185,7 +185,7 @@ impl Exchange<'_> {
         self.request.release(&mut worker.pipes.borrow_mut());
         self.request = Flow::new();
         self.request.out.bytes.extend_from_slice(&self.asked.head);
-        let may_splice = worker.shared.config.pipes > 0 && !self.client.stream.is_encrypted();
+        let may_splice = worker.shared.splices(&self.client.stream);
         let limit = worker.shared.http.body_bytes;
         self.request.start(framing, framing == Framing::Chunked, may_splice, limit);
         (self.reused, self.sent_at, self.broken) = (reused, None, false);

@@ -148,7 +148,7 @@ impl Client {
     }
 
     fn head_for_backend(&self, request: &Request<'_>, forwards: Option<u32>) -> Vec<u8> {
-        let splice = self.worker.shared.config.pipes > 0 && !self.conn.stream.is_encrypted();
+        let splice = self.worker.shared.splices(&self.conn.stream);
         let facts = Facts {
             client: self.conn.peer.map(|peer| peer.ip().to_canonical()),
             scheme: if self.worker.shared.is_tls(self.conn.door) { "https" } else { "http" },

@@ -9,6 +9,7 @@ use ntcopy::socket::Setting;
 use rustls::ServerConfig;
 
 use crate::config::Config;
+use crate::conn::Conn;
 use crate::counters::Counters;
 use crate::ktls;
 use crate::upstreams::{Upstreams, expire};
@@ -56,6 +57,11 @@ impl Shared {
                 tracing::warn!(error = %format_args!("{error:#}"), "the old certificate stays")
             }
         }
+    }
+
+    /// Whether bodies between this client and the backend pass by unread, both ways.
+    pub(crate) fn splices(&self, client: &Conn) -> bool {
+        self.config.pipes > 0 && !client.is_encrypted()
     }
 
     pub(crate) fn is_tls(&self, door: usize) -> bool {
