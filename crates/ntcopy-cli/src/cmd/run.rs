@@ -1,12 +1,10 @@
 //! `ntcopy run`: an unmodified program, its large sends hinted.
 
 mod elf;
-mod explain;
 mod filter;
 mod inherited;
 mod library;
 mod program;
-mod watcher;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
@@ -29,8 +27,7 @@ const HELP: &str = "\
 Examples:
   ntcopy run -- nginx -g 'daemon off;'
   ntcopy run --family unix --min-bytes 64k -- ./backend --listen /run/backend.sock
-  ntcopy run --stat -- curl -T big.iso http://archive/
-  ntcopy run --explain -- ./program
+  ntcopy run -- curl -T big.iso http://archive/
 
 The program, and what it starts, gets libntcopy-preload.so by LD_PRELOAD. That hints write, \
 writev, send, sendto, sendmsg and sendmmsg. Out of its reach are programs that make their system \
@@ -103,57 +100,37 @@ pub struct Args {
     /// Start the program also where the hint reaches no socket
     #[arg(long)]
     anyway: bool,
-    /// Say what would happen, and start nothing
-    #[arg(long)]
-    explain: bool,
-    /// Say afterwards what the kernel counted meanwhile in this network namespace
-    #[arg(long, conflicts_with = "explain")]
-    stat: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
-/// The settings that the library reads from its environment.
-struct Settings {
-    min_bytes: u64,
-    families: String,
-    mode: Mode,
-    /// The number of filters of system calls that allow what the library does.
-    filters: u32,
-}
-
-impl Settings {
-    fn new(hint: &Hint, filters: u32) -> Self {
-        let min_bytes = hint.min_bytes.map_or(KERNEL_MIN_BYTES, |size| size.0);
-        let mut families = hint.family.clone();
-        if families.is_empty() {
-            families = vec![Family::Unix, Family::Tcp];
-        }
-        families.sort_unstable();
-        families.dedup();
-        let families: Vec<String> = families.iter().map(name).collect();
-        Settings { min_bytes, families: families.join(","), mode: hint.mode, filters }
+/// Names and values of the variables that the library reads. `filters` of system calls are known to
+/// allow what it does.
+fn settings(hint: &Hint, filters: u32) -> [(&'static str, String); 4] {
+    let min_bytes = hint.min_bytes.map_or(KERNEL_MIN_BYTES, |size| size.0);
+    let mut families = hint.family.clone();
+    if families.is_empty() {
+        families = vec![Family::Unix, Family::Tcp];
     }
-
-    /// Names and values of the variables that the library reads.
-    fn environment(&self) -> [(&'static str, String); 4] {
-        [
-            ("NTCOPY_PRELOAD_MIN_BYTES", self.min_bytes.to_string()),
-            ("NTCOPY_PRELOAD_FAMILIES", self.families.clone()),
-            ("NTCOPY_PRELOAD_MODE", name(&self.mode)),
-            ("NTCOPY_PRELOAD_FILTERS", self.filters.to_string()),
-        ]
-    }
+    families.sort_unstable();
+    families.dedup();
+    let families: Vec<String> = families.iter().map(name).collect();
+    [
+        ("NTCOPY_PRELOAD_MIN_BYTES", min_bytes.to_string()),
+        ("NTCOPY_PRELOAD_FAMILIES", families.join(",")),
+        ("NTCOPY_PRELOAD_MODE", name(&hint.mode)),
+        ("NTCOPY_PRELOAD_FILTERS", filters.to_string()),
+    ]
 }
 
 /// A program as it would be started, and what is in the way of the hint.
 pub struct Hinting {
-    program: Program,
-    settings: Settings,
-    /// None where a filter may not allow to ask.
-    support: Option<Support>,
-    library: Option<PathBuf>,
+    program: PathBuf,
+    /// Whether a filter of system calls may forbid what the library does.
+    is_filtered: bool,
+    /// What the program has in its environment for the hint; nothing without the library.
+    pub environment: Vec<(OsString, OsString)>,
     /// Why the hint would reach no socket.
     pub obstacles: Vec<String>,
     /// Whether an obstacle is this kernel, and another one would do.
@@ -166,26 +143,20 @@ impl Hinting {
         let program = Program::find(program)
             .map_err(|missing| Ended { code: missing.exit_code(), why: missing.to_string() })?;
         let filters = filter::allowing();
-        let settings = Settings::new(hint, filters.as_ref().copied().unwrap_or(0));
-        let support = filters.is_ok().then(socket::kernel_support);
-        let kernel_obstacle = support.and_then(kernel_obstacle);
+        let settings = settings(hint, filters.as_ref().copied().unwrap_or(0));
+        let is_filtered = filters.is_err();
+        let kernel_obstacle = if is_filtered { None } else { kernel_obstacle() };
         let needs_kernel = kernel_obstacle.is_some();
         let library = library::find(hint.library.as_deref());
-        let (library, no_library) =
-            library.map_or_else(|why| (None, Some(why)), |it| (Some(it), None));
-        let obstacles = [filters.err(), kernel_obstacle, program.obstacle(), no_library];
+        let environment = library.as_ref().map_or(Vec::new(), |library| {
+            let preload = preloads(std::env::var_os("LD_PRELOAD"), library);
+            let settings = settings.map(|(name, value)| (name.into(), value.into()));
+            [("LD_PRELOAD".into(), preload)].into_iter().chain(settings).collect()
+        });
+        let obstacles = [filters.err(), kernel_obstacle, program.obstacle, library.err()];
         let obstacles = obstacles.into_iter().flatten().collect();
-        Ok(Hinting { program, settings, support, library, obstacles, needs_kernel })
-    }
-
-    /// What the program has in its environment for that; nothing without the library.
-    pub fn environment(&self) -> Vec<(OsString, OsString)> {
-        let Some(library) = &self.library else {
-            return Vec::new();
-        };
-        let preload = preloads(std::env::var_os("LD_PRELOAD"), library);
-        let settings = self.settings.environment().map(|(name, value)| (name.into(), value.into()));
-        [("LD_PRELOAD".into(), preload)].into_iter().chain(settings).collect()
+        let program = program.path;
+        Ok(Hinting { program, is_filtered, environment, obstacles, needs_kernel })
     }
 }
 
@@ -203,14 +174,14 @@ fn preloads(others: Option<OsString>, library: &Path) -> OsString {
 /// Why a program can't be hinted on any kernel.
 pub fn obstacle(program: &OsStr) -> Option<String> {
     match Program::find(program) {
-        Ok(program) => program.obstacle(),
+        Ok(program) => program.obstacle,
         Err(missing) => Some(missing.to_string()),
     }
 }
 
 /// Why the hint is not taken on this kernel.
-fn kernel_obstacle(support: Support) -> Option<String> {
-    (support == Support::None).then(|| match socket::other_series() {
+fn kernel_obstacle() -> Option<String> {
+    (socket::kernel_support() == Support::None).then(|| match socket::other_series() {
         Some(other) => other.to_string(),
         None => {
             "this kernel does not know MSG_NTCOPY; one that does: ntcopy kernel boot -- COMMAND"
@@ -219,48 +190,28 @@ fn kernel_obstacle(support: Support) -> Option<String> {
     })
 }
 
-/// What the kernel's settings make of the hint.
-fn remark() -> Option<&'static str> {
-    (socket::sysctl().ntcopy == Some(uapi::SYSCTL_OFF))
-        .then_some("net.core.ntcopy is 0: hints are ignored, and nothing is counted")
-}
-
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let hinting = Hinting::of(&args.hint, &args.command[0])?;
-    let is_hinted = hinting.obstacles.is_empty();
-    if args.explain {
-        explain::print(&hinting);
-        return Ok(ExitCode::from(if is_hinted { 0 } else { super::NOT_AVAILABLE }));
-    }
     for obstacle in &hinting.obstacles {
         eprintln!("ntcopy: {obstacle}");
     }
-    if !is_hinted && !args.anyway {
+    if !hinting.obstacles.is_empty() && !args.anyway {
         eprintln!("ntcopy: not started; --anyway starts it all the same");
         return Ok(ExitCode::from(super::NOT_AVAILABLE));
     }
-    if let Some(remark) = remark() {
-        eprintln!("ntcopy: {remark}");
+    if socket::sysctl().ntcopy == Some(uapi::SYSCTL_OFF) {
+        eprintln!("ntcopy: {}", super::stat::OFF);
     }
-    let mut command = Command::new(hinting.program.path());
+    let mut command = Command::new(&hinting.program);
     command.arg0(&args.command[0]).args(&args.command[1..]);
     // What is in the way of the program itself need not be in that of its children. A filter is.
-    if hinting.support.is_some() {
-        command.envs(hinting.environment());
+    if !hinting.is_filtered {
+        command.envs(hinting.environment);
     }
     inherited::pass_on(&mut command).context("cannot see which signals are blocked")?;
-    let watcher = match (args.stat, hinting.support) {
-        (false, _) => None,
-        (true, None) => Some(Err("nothing of the program would be hinted".to_owned())),
-        (true, Some(_)) => Some(watcher::Watcher::start()),
-    };
-    let watcher = watcher.and_then(|started| {
-        started.inspect_err(|why| eprintln!("ntcopy: --stat is left out: {why}")).ok()
-    });
     // Becomes the program.
     let error = command.exec();
-    watcher.into_iter().for_each(watcher::Watcher::dismiss);
-    eprintln!("ntcopy: {} cannot be run: {error}", hinting.program.path().display());
+    eprintln!("ntcopy: {} cannot be run: {error}", hinting.program.display());
     Ok(ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }))
 }
 
@@ -284,7 +235,7 @@ mod tests {
             (&["run", "--family", "tcp,unix,udp,tcp"], "unix,tcp,udp"),
         ] {
             let line = Line::try_parse_from(line).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(Settings::new(&line.hint, 0).families, families);
+            assert_eq!(settings(&line.hint, 0)[1].1, families);
         }
     }
 

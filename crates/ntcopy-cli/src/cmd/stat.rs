@@ -12,7 +12,6 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use ntcopy::socket::{Counters, CountersError};
 use ntcopy::{socket, uapi};
 
 use self::reading::{Interval, Reading};
@@ -22,6 +21,8 @@ use self::ticker::Ticker;
 const LINES_PER_HEAD: u64 = 20;
 /// Time between two lines, unless another is asked for.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// What a user should know where the kernel's setting is 0.
+pub const OFF: &str = "net.core.ntcopy is 0: hints are ignored, and nothing is counted";
 
 const HELP: &str = "\
 Examples:
@@ -149,12 +150,6 @@ impl Source {
     fn setting(&self) -> Option<u8> {
         if self.is_file { None } else { socket::sysctl().ntcopy }
     }
-
-    /// What the reader should know about the settings.
-    fn remark(&self) -> Option<&'static str> {
-        (self.setting() == Some(uapi::SYSCTL_OFF))
-            .then_some("net.core.ntcopy is 0: hints are ignored, and nothing is counted")
-    }
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -165,8 +160,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Some(first) = source.read()? else {
         return source.absence();
     };
-    if let Some(remark) = source.remark() {
-        eprintln!("ntcopy: {remark}");
+    if source.setting() == Some(uapi::SYSCTL_OFF) {
+        eprintln!("ntcopy: {OFF}");
     }
     if args.once {
         let text = if args.json { json::totals(&first) } else { text::totals(&first) };
@@ -175,12 +170,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         watch(&args, &source, first)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// All that was counted between two readings, reason by reason.
-pub fn totals_since(earlier: &Counters, later: &Counters) -> Result<String, CountersError> {
-    let counters = later.since(earlier)?;
-    Ok(text::totals(&Reading { at: Instant::now(), counters }))
 }
 
 /// Prints a line an interval, until the count is reached, a signal comes or the reader is gone.

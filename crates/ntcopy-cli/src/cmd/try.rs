@@ -116,7 +116,7 @@ fn on_this_kernel(args: &Args, how: &How) -> anyhow::Result<ExitCode> {
     }
     let plan = Plan {
         program: args.command.clone(),
-        hinting: hinting.environment(),
+        hinting: hinting.environment,
         load: args.load.clone(),
         ready: args.ready.clone(),
         metric: metric(args),

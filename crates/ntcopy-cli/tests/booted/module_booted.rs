@@ -112,7 +112,7 @@ fn assert_it_served(said: &str) {
 /// is to leave their sockets alone. After each, what the module has counted so far.
 fn starts(sender: &Path) -> String {
     let run = |more: &str| format!("\"$1\" run --library '{}' {more} --", library());
-    let begins = [String::new(), run("--stat"), run("--mode nt"), run("--family tcp")];
+    let begins = [String::new(), run(""), run("--mode nt"), run("--family tcp")];
     let programs: String = begins
         .iter()
         .map(|begin| {

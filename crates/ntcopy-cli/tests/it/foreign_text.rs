@@ -223,7 +223,7 @@ fn no_name_of_a_stranger_is_obeyed() {
         &["module", "build", "--sysroot", &there("root"), "--headers", &there("root")],
         &["kernel", "list"],
         &["kernel", "list", "--json"],
-        &["run", "--explain", "--", &there("script")],
+        &["run", "--", &there("script")],
         &["run", "--", &there("none")],
         &["probe"],
         &["probe", "--json"],

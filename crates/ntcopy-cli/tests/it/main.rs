@@ -34,7 +34,6 @@ mod printing;
 mod probe_output;
 mod report_files;
 mod run;
-mod run_signals;
 mod stat_output;
 mod survey;
 mod turns;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::process::{Command, Output, Stdio};
 
 /// What prints by each way that the program has.
-const LINES: [&str; 11] = [
+const LINES: [&str; 10] = [
     "--help",
     "--version",
     "bench --help",
@@ -13,7 +13,6 @@ const LINES: [&str; 11] = [
     "bench memcpy --list",
     "probe --json",
     "kernel list",
-    "run --explain -- cat",
     "module status --json",
     "footprint --list",
     "stat --file /dev/null --once",

@@ -140,7 +140,7 @@ impl AppArgs {
             library: self.library.clone(),
         };
         match hint::Hinting::of(&asked, program.as_os_str()) {
-            Ok(hinting) if hinting.obstacles.is_empty() => Ok(hinting.environment()),
+            Ok(hinting) if hinting.obstacles.is_empty() => Ok(hinting.environment),
             Ok(hinting) => Err(hinting.obstacles.join("; ")),
             Err(_) => Err(format!("{} cannot be run", program.display())),
         }

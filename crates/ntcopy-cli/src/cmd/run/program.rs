@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-use super::elf::{self, Elf};
+use super::elf;
 
 /// How many scripts may interpret each other, as in the kernel.
 const MOST_INTERPRETERS: usize = 5;
@@ -19,31 +19,12 @@ const FIRST_LINE_BYTES: u64 = 256;
 /// What the shell takes where a file is no program and names none.
 const DEFAULT_SHELL: &str = "/bin/sh";
 
-/// One file on the way to the program that will really run.
-#[derive(Debug)]
-pub struct Step {
-    /// The file.
-    pub path: PathBuf,
-    /// What it is.
-    pub what: What,
-}
-
-/// What a file is.
-#[derive(Debug, PartialEq, Eq)]
-pub enum What {
-    /// A program.
-    Elf(Elf),
-    /// A script, whose interpreter is the next step.
-    Script,
-    /// It cannot be looked into: why.
-    Unknown(String),
-}
-
-/// A program and its interpreters, the last of which is what will run.
+/// A program, and what is in the hint's way.
 #[derive(Debug)]
 pub struct Program {
-    /// The file that was asked for, then what interprets it.
-    pub steps: Vec<Step>,
+    pub path: PathBuf,
+    /// Why the hint cannot reach it, or what interprets it if it is a script.
+    pub obstacle: Option<String>,
 }
 
 /// Why there is nothing to be run.
@@ -74,55 +55,26 @@ impl Missing {
 impl Program {
     /// By its path, or by its name in `PATH`.
     pub fn find(name: &OsStr) -> Result<Self, Missing> {
-        let mut path = find_file(name, std::env::var_os("PATH"))?;
-        let mut steps = Vec::new();
-        loop {
-            let (what, interpreter) = look_into(&path);
-            steps.push(Step { path, what });
-            match interpreter {
+        let path = find_file(name, std::env::var_os("PATH"))?;
+        let mut runs = path.clone();
+        for _ in 0..MOST_INTERPRETERS {
+            match interpreter_of(&runs) {
                 // An interpreter that is not there is found so by the kernel, in its own words.
-                Some(next) if steps.len() <= MOST_INTERPRETERS && next.exists() => path = next,
-                _ => return Ok(Program { steps }),
+                Some(next) if next.exists() => runs = next,
+                _ => break,
             }
         }
-    }
-
-    /// The file that was asked for.
-    pub fn path(&self) -> &Path {
-        &self.steps[0].path
-    }
-
-    /// Why the hint cannot reach it.
-    pub fn obstacle(&self) -> Option<String> {
-        let last = self.steps.last()?;
-        let shown = last.path.display();
-        if let What::Elf(elf) = &last.what
-            && let Some(why) = obstacle_in(elf)
-        {
-            return Some(format!("{shown} {why}"));
-        }
-        has_more_rights(&last.path).then(|| {
-            format!(
-                "{shown} runs with more rights than its user: the dynamic loader then loads no \
-                 library that the user chose"
-            )
-        })
-    }
-}
-
-fn obstacle_in(elf: &Elf) -> Option<String> {
-    match elf {
-        Elf::OtherMachine => Some("is no program for 64-bit x86, as the library is".into()),
-        Elf::Static => Some("is linked statically: no library can be loaded before it".into()),
-        Elf::Go => {
-            Some("is a Go program: those make their system calls without the C library".into())
-        }
-        Elf::Dynamic(loader)
-            if !loader.rsplit('/').next().unwrap_or("").starts_with("ld-linux") =>
-        {
-            Some(format!("is started by {loader}, not by glibc's dynamic loader"))
-        }
-        Elf::Dynamic(_) => None,
+        let shown = runs.display();
+        let obstacle = match elf::obstacle(&runs) {
+            Some(why) => Some(format!("{shown} {why}")),
+            None => has_more_rights(&runs).then(|| {
+                format!(
+                    "{shown} runs with more rights than its user: the dynamic loader then loads no \
+                     library that the user chose"
+                )
+            }),
+        };
+        Ok(Program { path, obstacle })
     }
 }
 
@@ -173,24 +125,18 @@ fn executable(path: &Path) -> Result<PathBuf, Missing> {
     Ok(path.to_owned())
 }
 
-/// What a file is, and the interpreter that it names.
-fn look_into(path: &Path) -> (What, Option<PathBuf>) {
-    look(path).unwrap_or_else(|error| (What::Unknown(error.to_string()), None))
-}
-
-fn look(path: &Path) -> io::Result<(What, Option<PathBuf>)> {
-    let file = File::open(path)?;
+/// What interprets a file; nothing for a program, and for what cannot be looked into.
+fn interpreter_of(path: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
-    (&file).take(FIRST_LINE_BYTES).read_to_end(&mut head)?;
+    File::open(path).ok()?.take(FIRST_LINE_BYTES).read_to_end(&mut head).ok()?;
     if head.starts_with(elf::MAGIC) {
-        return Ok((What::Elf(elf::read(&file)?), None));
+        return None;
     }
-    let interpreter = match head.strip_prefix(b"#!") {
+    match head.strip_prefix(b"#!") {
         Some(line) => interpreter(line),
         // What execvp(3) and every shell do with a file that the kernel refuses.
         None => Some(DEFAULT_SHELL.into()),
-    };
-    Ok((What::Script, interpreter))
+    }
 }
 
 /// The interpreter of a script's first line; that which `env` will look for, if it is `env`.
@@ -241,41 +187,35 @@ mod tests {
     #[test]
     fn scripts_are_followed_to_what_runs_them() {
         let folder = tempfile::tempdir().unwrap();
-        let inner = script(folder.path(), "inner", "#! /bin/sh -e\n", 0o755);
-        let outer = format!("#!{}\n", inner.display());
-        let cases = [
-            ("plain", "#!/bin/sh\n", 2),
-            ("nested", outer.as_str(), 3),
-            ("env", "#!/usr/bin/env -S FOO=bar sh -e\n", 2),
-            ("bare", "echo no first line\n", 2),
-            ("lost", "#!/nonexistent/interpreter\n", 1),
-            ("empty", "#!\n", 1),
-        ];
-        for (name, text, steps) in cases {
-            let path = script(folder.path(), name, text, 0o755);
-            let program = Program::find(path.as_os_str()).unwrap();
-            assert_eq!(program.steps.len(), steps, "{program:?}");
-            assert_eq!(program.path(), path);
-            assert_eq!(program.obstacle(), None, "{program:?}");
-            let last = program.steps.last().unwrap();
-            assert_eq!(matches!(last.what, What::Elf(Elf::Dynamic(_))), steps > 1, "{program:?}");
-        }
-        let own = format!("#!{}\n", folder.path().join("own").display());
-        let path = script(folder.path(), "own", &own, 0o755);
-        assert!(Program::find(path.as_os_str()).unwrap().steps.len() <= MOST_INTERPRETERS + 1);
-    }
-
-    #[test]
-    fn what_is_out_of_reach_is_said() {
-        for (elf, says) in [
-            (Elf::Static, "statically"),
-            (Elf::OtherMachine, "64-bit x86"),
-            (Elf::Go, "Go"),
-            (Elf::Dynamic("/lib/ld-musl-x86_64.so.1".into()), "ld-musl"),
+        // What no library can be loaded before, by its head: for a 32-bit processor.
+        let other = folder.path().join("other");
+        fs::write(&other, [elf::MAGIC, &[1, 1, 1], &[0; 64]].concat()).unwrap();
+        let other = other.display();
+        let inner = script(folder.path(), "inner", &format!("#! {other} -e\n"), 0o755);
+        for (name, text, is_followed) in [
+            ("plain", format!("#!{other}\n"), true),
+            ("nested", format!("#!{}\n", inner.display()), true),
+            ("env", "#!/usr/bin/env -S FOO=bar sh -e\n".to_owned(), false),
+            ("bare", "echo no first line\n".to_owned(), false),
+            ("lost", "#!/nonexistent/interpreter\n".to_owned(), false),
+            ("empty", "#!\n".to_owned(), false),
+            ("own", format!("#!{}\n", folder.path().join("own").display()), false),
         ] {
-            let why = obstacle_in(&elf).unwrap();
-            assert!(why.contains(says), "{why}");
+            let path = script(folder.path(), name, &text, 0o755);
+            let program = Program::find(path.as_os_str()).unwrap();
+            assert_eq!(program.path, path);
+            let expected = is_followed
+                .then(|| format!("{other} is no program for 64-bit x86, as the library is"));
+            assert_eq!(program.obstacle, expected, "{name}");
         }
-        assert_eq!(obstacle_in(&Elf::Dynamic("/lib64/ld-linux-x86-64.so.2".into())), None);
+        for (line, found) in [
+            (&b" /bin/sh -e"[..], "/bin/sh"),
+            (b"/usr/bin/env -S FOO=bar sh -e", "/bin/sh"),
+            (b"/nonexistent/interpreter\nrest", "/nonexistent/interpreter"),
+        ] {
+            let found = fs::canonicalize(found).unwrap_or(found.into());
+            let told = interpreter(line).unwrap();
+            assert_eq!(fs::canonicalize(&told).unwrap_or(told), found);
+        }
     }
 }

@@ -58,11 +58,9 @@ fn can(program: &Path, word: &str) -> Result<bool, Failure> {
 }
 
 fn cannot_be_hinted(mode: HttpMode, program: &Path) -> Result<Option<String>, Failure> {
-    let mut command = theirs::hinted(mode, program);
-    let words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-    command = Command::new("/proc/self/exe");
-    command.arg("run").arg("--explain").args(&words[1..]);
-    let output = command.output().map_err(Failure::io("cannot ask `ntcopy run --explain`"))?;
+    // It is started only where it can be hinted, and says its version.
+    let output = theirs::hinted(mode, program).arg("-v").output();
+    let output = output.map_err(Failure::io("cannot start `ntcopy run`"))?;
     if output.status.success() {
         return Ok(None);
     }
@@ -70,9 +68,9 @@ fn cannot_be_hinted(mode: HttpMode, program: &Path) -> Result<Option<String>, Fa
     if let Some(why) = run::unavailable(Mode::Nt)? {
         return Ok(Some(why));
     }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let obstacles: Vec<&str> =
-        text.lines().filter_map(|line| line.strip_prefix("obstacle ")).map(str::trim).collect();
+    let text = String::from_utf8_lossy(&output.stderr);
+    let said = text.lines().filter_map(|line| line.strip_prefix("ntcopy: "));
+    let obstacles: Vec<&str> = said.filter(|line| !line.starts_with("not started")).collect();
     let why = if obstacles.is_empty() { "no reason given".into() } else { obstacles.join("; ") };
     Ok(Some(format!("`ntcopy run` cannot hint {}: {why}", program.display())))
 }
