@@ -17,11 +17,6 @@ pub mod stat;
 pub mod survey;
 pub mod r#try;
 pub mod unix_nt_bench;
-#[cfg(any(test, not(feature = "survey")))]
-pub mod without_survey;
-
-#[cfg(not(feature = "survey"))]
-pub use without_survey as survey;
 
 use std::fmt::Display;
 use std::process::ExitCode;

@@ -13,7 +13,6 @@ mod documented;
 
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[derive(Parser)]
@@ -39,6 +38,7 @@ enum Command {
     Run(cmd::run::Args),
     Stat(cmd::stat::Args),
     Try(cmd::r#try::Args),
+    #[cfg(feature = "survey")]
     Survey(Box<cmd::survey::Args>),
     #[command(subcommand)]
     Kernel(cmd::kernel::Args),
@@ -57,18 +57,6 @@ pub fn main() -> ExitCode {
     let parsed = command().try_get_matches();
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
-            // Where standard error is gone, so are these words.
-            let _ = error.print();
-            eprintln!("\n{}", cmd::help::commands_here());
-            return ExitCode::from(2);
-        }
-        Err(error) if error.kind() == ErrorKind::UnknownArgument => {
-            let (error, options) = cmd::help::without_guess(error);
-            let _ = error.print();
-            options.into_iter().for_each(|options| eprintln!("\n{}", options.trim_end()));
-            return ExitCode::from(2);
-        }
         Err(error) if error.use_stderr() => error.exit(),
         // Help, or the version.
         Err(error) => {
@@ -86,6 +74,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => cmd::run::run(args),
         Command::Stat(args) => cmd::stat::run(args),
         Command::Try(args) => cmd::r#try::run(args),
+        #[cfg(feature = "survey")]
         Command::Survey(args) => cmd::survey::run(*args),
         Command::Kernel(args) => cmd::kernel::run(args),
         Command::Module(args) => cmd::module::run(args),

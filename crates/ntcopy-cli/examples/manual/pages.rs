@@ -140,32 +140,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_the_system_is_in_section_8() {
-        let pages = ["ntcopy-ddio", "ntcopy-ddio-ways", "ntcopy-module-load"];
-        assert_eq!(pages.map(section), ["8"; 3]);
-        let pages = ["ntcopy", "ntcopy-bench", "ntcopy-modules"];
-        assert_eq!(pages.map(section), ["1"; 3]);
-    }
-
-    fn text(of: &str) -> String {
-        String::from_utf8(notes(of)).expect("UTF-8")
-    }
-
-    #[test]
-    fn examples_are_not_filled_and_paragraphs_are() {
-        let page = text("Examples:\n  a --b\n  c\n\nOne\ntwo.\n\nThree.");
-        let expected =
-            ".SH NOTES\nExamples:\n.nf\n  a \\-\\-b\n  c\n.fi\n.P\nOne\ntwo.\n.P\nThree.\n";
-        assert_eq!(page, expected);
-    }
-
-    #[test]
-    fn what_looks_like_a_request_is_text() {
-        assert_eq!(text(".SH\n'\\n"), ".SH NOTES\n\\&.SH\n\\&'\\en\n");
-    }
-
-    #[test]
-    fn an_example_at_the_end_is_closed() {
-        assert_eq!(text("  a"), ".SH NOTES\n.nf\n  a\n.fi\n");
+    fn examples_are_not_filled_paragraphs_are_and_no_line_is_a_request() {
+        let text = "Examples:\n  a --b\n  c\n\nOne\n.SH\n'\\n\n\nThree.\n  d";
+        let page = ".SH NOTES\nExamples:\n.nf\n  a \\-\\-b\n  c\n.fi\n.P\nOne\n\\&.SH\n\\&'\\en\n.P\n\
+                    Three.\n.nf\n  d\n.fi\n";
+        assert_eq!(String::from_utf8(notes(text)).expect("UTF-8"), page);
     }
 }

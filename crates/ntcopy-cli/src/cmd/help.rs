@@ -1,9 +1,7 @@
 //! How the help is laid out: commands in groups, what most people need first; and options that all
 //! commands below one take, in the help of that one alone.
 
-use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, Command, Error};
-use ntcopy_report::text::wrapped;
+use clap::{Arg, Command};
 
 /// What a command is for.
 const GROUPS: [(&str, &[&str]); 3] = [
@@ -51,51 +49,6 @@ fn as_typed(arg: &Arg) -> Option<String> {
     let value = value.filter(|_| arg.get_action().takes_values());
     let value = value.map(|name| format!(" {name}")).unwrap_or_default();
     arg.get_long().map(|name| format!("--{name}{value}"))
-}
-
-/// The command that this process's arguments name, and the options of those above it.
-fn here() -> (Command, Vec<Arg>) {
-    let mut command = crate::command();
-    command.build();
-    let mut shared: Vec<Arg> = Vec::new();
-    for word in std::env::args().skip(1) {
-        match command.find_subcommand(&word) {
-            Some(found) => {
-                shared.extend(command.get_arguments().filter(|arg| arg.is_global_set()).cloned());
-                command = found.clone();
-            }
-            None if word.starts_with('-') => {}
-            None => break,
-        }
-    }
-    (command, shared)
-}
-
-/// The error of an argument that there is not. Where clap's guess begins with another letter, it is
-/// none; then the options that there are follow.
-pub fn without_guess(mut error: Error) -> (Error, Option<String>) {
-    let initial = |context: Option<&ContextValue>| match context {
-        Some(ContextValue::String(name)) => name.trim_start_matches('-').chars().next(),
-        _ => None,
-    };
-    let guess = initial(error.get(ContextKind::SuggestedArg));
-    if guess.is_some() && guess == initial(error.get(ContextKind::InvalidArg)) {
-        return (error, None);
-    }
-    let (mut command, shared) = here();
-    error.remove(ContextKind::SuggestedArg);
-    error.insert(ContextKind::Usage, ContextValue::StyledStr(command.render_usage()));
-    let all = command.get_arguments().chain(&shared).filter(|arg| !arg.is_hide_set());
-    let options: Vec<String> = all.filter_map(as_typed).collect();
-    (error, Some(wrapped(&format!("There are: {}", options.join(", ")))))
-}
-
-/// The names that this process's arguments might have gone on with where they name no command.
-pub fn commands_here() -> String {
-    let (command, _) = here();
-    let names = command.get_subcommands().filter(|below| !below.is_hide_set());
-    let names: Vec<&str> = names.map(Command::get_name).collect();
-    format!("There are: {}", names.join(", "))
 }
 
 fn list(command: &Command) -> String {

@@ -3,7 +3,6 @@
 mod text;
 
 use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
 
 use ntcopy::cpu::{Cache, Cpu, FEATURES, Feature, Use};
@@ -46,7 +45,6 @@ pub struct Findings {
     pub cpus_usable: usize,
     pub libc: Libc,
     pub kernel: KernelFound,
-    pub user_mode_kernel: UserModeKernel,
     pub counters: Vec<HardwareCounter>,
     pub guest: Option<Guest>,
     /// What the user should know before trusting a figure from here.
@@ -68,15 +66,6 @@ pub struct KernelFound {
     pub sysctl_ntcopy_cache_bytes: Option<u64>,
     /// What the kernel counted so far, if it counts.
     pub counted: Option<std::collections::BTreeMap<String, u64>>,
-}
-
-/// Whether `--kernel um` can run here.
-#[derive(Serialize)]
-pub struct UserModeKernel {
-    pub x86_64: bool,
-    pub seccomp_trap: bool,
-    /// Free bytes where a user-mode kernel keeps its memory.
-    pub dev_shm_free_bytes: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -103,7 +92,6 @@ impl Findings {
             warnings: warnings(&cpu, &libc, guest.as_ref()),
             cpus_usable: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: kernel(),
-            user_mode_kernel: user_mode_kernel(),
             counters: ntcopy_bench::hardware::offered(),
             cpu,
             libc,
@@ -171,7 +159,6 @@ impl Findings {
                 "l3_believed_bytes": libc.l3_believed_bytes,
             },
             "kernel": self.kernel,
-            "user_mode_kernel": self.user_mode_kernel,
             "counters": self.counters.iter().map(counter).collect::<Value>(),
             "resctrl": hardware::resctrl().meaning(),
             "guest": self.guest,
@@ -215,19 +202,6 @@ fn kernel() -> KernelFound {
         sysctl_ntcopy: sysctl.ntcopy,
         sysctl_ntcopy_cache_bytes: sysctl.cache_bytes,
         counted: counted.map(socket::Counters::into_map),
-    }
-}
-
-fn user_mode_kernel() -> UserModeKernel {
-    // Its system calls arrive through a seccomp filter that answers "trap".
-    let actions = fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
-    let room = rustix::fs::statvfs("/dev/shm").ok();
-    UserModeKernel {
-        x86_64: cfg!(target_arch = "x86_64"),
-        seccomp_trap: actions.split_whitespace().any(|action| action == "trap"),
-        dev_shm_free_bytes: room
-            .filter(|_| Path::new("/dev/shm").is_dir())
-            .map(|room| room.f_bavail * room.f_frsize),
     }
 }
 

@@ -48,8 +48,11 @@ fn examples() -> &'static [Example] {
         let warn = ["-Wall", "-Wextra", "-Werror", "-O2", &header];
         let rust = beside(&["-p", "ntcopy", "--example", "send"]).join("examples/send");
         let python = root().join("examples/send.py");
+        let c11 = [&warn[..], &["-std=c11", "-D_GNU_SOURCE", "-pthread"]].concat();
+        // It answers, and so is run by `bench http --stack haproxy+backend.c`.
+        compiled("backend.c", "cc", &c11, &[]);
         let mut all = vec![
-            compiled("send.c", "cc", &[&warn[..], &["-std=c11", "-D_GNU_SOURCE"]].concat(), &[]),
+            compiled("send.c", "cc", &c11, &[]),
             compiled("send.cc", "c++", &[&warn[..], &["-std=c++17"]].concat(), &[]),
             Example { name: "send.rs", command: rust.display().to_string() },
             Example { name: "send.py", command: format!("{PYTHON} {}", python.display()) },

@@ -5,7 +5,6 @@
 
 pub mod counted;
 pub mod guest;
-pub mod help;
 pub mod house;
 pub mod preload;
 pub mod signal;

@@ -98,29 +98,6 @@ fn what_other_commands_do_not_take_is_exit_code_2() {
 }
 
 #[test]
-fn an_option_that_there_is_not_gets_a_near_one_or_all_that_there_are() {
-    let said = |line: &str| {
-        let output = ntcopy(&line.split(' ').collect::<Vec<&str>>());
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        stderr(&output)
-    };
-    let far = said("bench unix --list --sizes");
-    assert!(!far.contains("a similar argument"), "{far}");
-    assert!(far.contains("There are: ") && far.contains("--object LIST"), "{far}");
-    assert!(
-        far.contains("--sweep,")
-            && far.contains("--kernel KERNEL")
-            && !far.contains("--measure-only"),
-        "{far}"
-    );
-    assert!(far.contains("Usage: ntcopy bench unix [OPTIONS]"), "{far}");
-    let near = said("bench unix --soket 1");
-    assert!(near.contains("'--sockets'") && !near.contains("There are: "), "{near}");
-    let none = said("try");
-    assert!(none.contains("Usage: ntcopy try [OPTIONS] -- PROGRAM..."), "{none}");
-}
-
-#[test]
 fn every_experiment_lists_its_defaults() {
     let all = good(&ntcopy(&["bench", "list"]));
     for name in EXPERIMENTS {

@@ -21,7 +21,6 @@ mod bench_usage;
 mod calibrate;
 mod compare;
 mod ddio;
-mod example_backend;
 mod footprint;
 mod foreign_text;
 mod help_wrapping;

@@ -5,11 +5,12 @@ mod pages;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process;
 
+use clap::Command;
 use tempfile::TempDir;
 
-use crate::common::{good, help, ntcopy, project};
+use crate::common::project;
 
 /// A folder with the pages and the completions.
 fn written() -> TempDir {
@@ -19,7 +20,7 @@ fn written() -> TempDir {
 }
 
 fn is_here(program: &str) -> bool {
-    let is_here = Command::new(program).arg("--version").output().is_ok();
+    let is_here = process::Command::new(program).arg("--version").output().is_ok();
     if !is_here {
         println!("not run: no {program} here");
     }
@@ -36,14 +37,10 @@ fn each_shell_reads_its_script() {
         if !is_here(shell) {
             continue;
         }
-        let output = Command::new(shell).arg(check).arg(&file).output().expect("it starts");
+        let output =
+            process::Command::new(shell).arg(check).arg(&file).output().expect("it starts");
         assert!(output.status.success() && output.stderr.is_empty(), "{shell}: {output:?}");
     }
-}
-
-/// The commands that `--help` lists below these words.
-fn listed(words: &[&str]) -> Vec<String> {
-    help::listed(&good(&ntcopy(&[words, &["--help"]].concat())))
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -55,6 +52,10 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+fn listed(command: &Command) -> Vec<Command> {
+    command.get_subcommands().filter(|below| !below.is_hide_set()).cloned().collect()
+}
+
 /// Commands whose pages, with all below them, are those of administration.
 const OF_SYSTEM: [&str; 2] = ["ddio", "module"];
 
@@ -62,11 +63,12 @@ const OF_SYSTEM: [&str; 2] = ["ddio", "module"];
 fn every_command_has_its_page() {
     let folder = written();
     let mut expected = ["ntcopy.1", "proxyd.8", "storaged.8"].map(str::to_owned).to_vec();
-    for command in listed(&[]) {
-        let section = if OF_SYSTEM.contains(&command.as_str()) { 8 } else { 1 };
-        expected.push(format!("ntcopy-{command}.{section}"));
-        let below = listed(&[&command]);
-        expected.extend(below.iter().map(|below| format!("ntcopy-{command}-{below}.{section}")));
+    for command in listed(&ntcopy_cli::command()) {
+        let name = command.get_name();
+        let section = if OF_SYSTEM.contains(&name) { 8 } else { 1 };
+        expected.push(format!("ntcopy-{name}.{section}"));
+        let below = listed(&command).into_iter();
+        expected.extend(below.map(|below| format!("ntcopy-{name}-{}.{section}", below.get_name())));
     }
     expected.sort();
     assert!(expected.len() > 30, "{expected:?}");
@@ -114,7 +116,7 @@ fn pages_are_pages() {
         return;
     }
     for name in names(&folder) {
-        let output = Command::new("groff")
+        let output = process::Command::new("groff")
             .args(["-man", "-ww", "-Tutf8"])
             .arg(folder.join(&name))
             .output()
@@ -136,7 +138,7 @@ fn installed() -> TempDir {
     let build = TempDir::new().expect("a folder");
     pages::write(&build.path().join("manual")).expect("written");
     let script = project().join("scripts/install.sh");
-    let mut install = Command::new(script);
+    let mut install = process::Command::new(script);
     install
         .arg("help")
         .env("BUILD", build.path())

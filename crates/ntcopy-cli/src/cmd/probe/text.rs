@@ -21,7 +21,6 @@ pub fn render(found: &Findings) -> String {
     instructions(&mut out, found);
     libc(&mut out, found);
     kernel(&mut out, found);
-    user_mode(&mut out, found);
     counters(&mut out, found);
     for warning in &found.warnings {
         out.push('\n');
@@ -161,18 +160,6 @@ fn kernel(out: &mut String, found: &Findings) {
             }
         }
     }
-}
-
-fn user_mode(out: &mut String, found: &Findings) {
-    let um = &found.user_mode_kernel;
-    title(out, "User-mode kernel (--kernel um)");
-    row(out, "architecture", if um.x86_64 { "x86-64, as it needs" } else { "needs x86-64" });
-    let seccomp = if um.seccomp_trap { "there" } else { "missing: --kernel um cannot run here" };
-    row(out, "seccomp filters", seccomp);
-    let room = um.dev_shm_free_bytes.map_or("no such folder".to_owned(), |free| {
-        format!("{} free for its memory", about_size(free >> 20 << 20))
-    });
-    row(out, "/dev/shm", &room);
 }
 
 fn counters(out: &mut String, found: &Findings) {
