@@ -108,6 +108,12 @@ pub fn written_bytes(pid: Pid) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("wchar: "))?.parse().ok()
 }
 
+/// Whether systemd has it in the unit of this name, a user's units included.
+pub fn is_of_unit(pid: Pid, unit: &str) -> bool {
+    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    text.lines().any(|line| line.split('/').any(|part| part == unit))
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixStream;

@@ -1,4 +1,4 @@
-//! Looks at a program again and again, at less than a hundredth of a CPU.
+//! Looks at programs again and again, at less than a hundredth of a CPU.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -53,7 +53,8 @@ pub struct Series {
 /// A look that lasted.
 #[derive(Debug, Clone)]
 pub struct Seen {
-    pub series: Series,
+    /// As the programs.
+    pub series: Vec<Series>,
     /// From the first sample to the last.
     pub elapsed: Duration,
     pub cpu: Duration,
@@ -63,9 +64,9 @@ pub struct Seen {
 
 pub struct Watch {
     diagnostics: Diagnostics,
-    pub program: Program,
-    /// Its sockets; none where all of it has ended.
-    own: Option<HashSet<Inode>>,
+    pub programs: Vec<Program>,
+    /// The sockets of each program; None where all of it has ended.
+    own: Vec<Option<HashSet<Inode>>>,
     own_read: Reading,
     /// Those that were there when `own` was read.
     known: HashSet<Inode>,
@@ -92,48 +93,56 @@ impl Reading {
 }
 
 impl Watch {
-    pub fn new(mut diagnostics: Diagnostics, program: Program) -> io::Result<Watch> {
+    pub fn new(mut diagnostics: Diagnostics, programs: Vec<Program>) -> io::Result<Watch> {
         let known = diagnostics.sockets()?.inodes().collect();
         let (readers, readers_read) = Reading::now(read_readers);
-        let own = program.is_there().then(|| readers.sockets_of(&program.pids()));
-        let own_read = readers_read;
-        Ok(Watch { diagnostics, program, own, own_read, known, readers, readers_read })
+        let of =
+            |program: &Program| program.is_there().then(|| readers.sockets_of(&program.pids()));
+        let (own, own_read) = (programs.iter().map(of).collect(), readers_read);
+        Ok(Watch { diagnostics, programs, own, own_read, known, readers, readers_read })
     }
 
-    /// Samples for a while, or until the program has ended or `is_over` says so.
+    /// Samples for a while, or until every program has ended or `is_over` says so.
     pub fn look(&mut self, lasting: Duration, is_over: &dyn Fn() -> bool) -> io::Result<Seen> {
         let (began, cpu_before) = (Instant::now(), thread_cpu());
-        let mut series = Series::default();
+        let mut series = vec![Series::default(); self.programs.len()];
         let mut count = 0;
         let (elapsed, missing) = loop {
             let at = began.elapsed();
             let (sampled, cost) = costs(|| self.sample(&mut series, at));
             let missing = sampled?;
             count += 1;
-            if series.ended_after.is_some() || is_over() || at >= lasting {
+            let is_ended = series.iter().all(|series| series.ended_after.is_some());
+            if is_ended || is_over() || at >= lasting {
                 break (at, missing);
             }
             pause(until_next(cost, count).min(lasting.saturating_sub(began.elapsed())), is_over);
         };
-        let written = written(&self.program).zip(series.written_at_first);
-        series.written_bytes = written.map(|(now, first)| now.saturating_sub(first));
+        for (series, program) in series.iter_mut().zip(&self.programs) {
+            let now = written(program);
+            series.written_bytes =
+                now.zip(series.written_at_first).map(|(now, first)| now.saturating_sub(first));
+        }
         Ok(Seen { series, elapsed, cpu: thread_cpu() - cpu_before, missing })
     }
 
-    fn sample(&mut self, series: &mut Series, at: Duration) -> io::Result<Vec<&'static str>> {
+    fn sample(&mut self, all: &mut [Series], at: Duration) -> io::Result<Vec<&'static str>> {
         let sockets = self.diagnostics.sockets()?;
         self.find_own(&sockets);
-        let Some(own) = self.own.as_ref().filter(|_| self.program.is_there()) else {
-            series.ended_after = Some(at);
-            return Ok(sockets.missing);
-        };
-        let sum = sum(own, &self.program.pids(), &sockets, &self.readers);
-        let unseen = sum.unseen_readers;
-        if series.samples.is_empty() {
-            series.written_at_first = written(&self.program);
+        let mut unseen = 0;
+        for ((program, series), own) in self.programs.iter().zip(&mut *all).zip(&self.own) {
+            let Some(own) = own.as_ref().filter(|_| program.is_there()) else {
+                series.ended_after.get_or_insert(at);
+                continue;
+            };
+            let sum = sum(own, &program.pids(), &sockets, &self.readers);
+            unseen += sum.unseen_readers;
+            if series.samples.is_empty() {
+                series.written_at_first = written(program);
+            }
+            series.samples.push(sum);
+            note_tcp(series, own, &sockets);
         }
-        series.samples.push(sum);
-        note_tcp(series, own, &sockets);
         // A reader that came meanwhile is looked for, unless that would take too much time.
         if unseen > 0 && self.readers_read.is_old() {
             (self.readers, self.readers_read) = Reading::now(read_readers);
@@ -141,11 +150,12 @@ impl Watch {
         Ok(sockets.missing)
     }
 
-    /// Reads the program's descriptors again where sockets came that were not there, or none came
+    /// Reads the programs' descriptors again where sockets came that were not there, or none came
     /// for long: a socket may be handed over. With thousands of them that takes most of a sample.
     fn find_own(&mut self, sockets: &Sockets) {
         if self.own_read.is_old() || sockets.inodes().any(|inode| !self.known.contains(&inode)) {
-            (self.own, self.own_read) = Reading::now(|| sockets_of(&self.program));
+            let programs = &self.programs;
+            (self.own, self.own_read) = Reading::now(|| programs.iter().map(sockets_of).collect());
             self.known = sockets.inodes().collect();
         }
     }

@@ -1,6 +1,7 @@
 //! `ntcopy advise`: reads this machine's records and profile, and says what to set on it.
 
 pub mod apply;
+mod ceiling;
 pub mod check;
 mod here;
 mod running;
@@ -30,6 +31,8 @@ Examples:
   ntcopy advise --apply out/advice --unit haproxy --min-bytes 64KiB
   ntcopy advise --check --quick              is it still true? measures with and without
   ntcopy advise --pid 4711                   how much a running program has in flight, on any kernel
+  ntcopy advise --service nginx --watch      the same for a service, again and again
+  ntcopy advise --ceiling                    what there is to gain here at most, on any kernel
 
 Advice is given where every cell that was measured wins, its whole 95 % interval above 1, from some
 size on. Where nothing was measured it names the command that does. Without RECORD it goes by the
@@ -37,8 +40,13 @@ records of this machine's CPU in the store, wherever it is called; `ntcopy repor
 page of the same ones. Nothing is changed on this machine; --apply writes files that nothing reads \
 where they are.
 
---pid reads the kernel's socket diagnostics and /proc, and changes nothing; one's own processes need \
-no root. What is said of them is of records with about as much in flight.
+--pid, --service and --all read the kernel's socket diagnostics and /proc, for ten seconds, and \
+change nothing; one's own processes need no root. What is said of them is of records with about as \
+much in flight.
+
+--ceiling measures, in some 20 s and without patches, how much faster a chain of client, proxy and
+backend gets when the backend copies nothing; a hint gets a part of that. With --pid the chain has
+about as much in flight as the program.
 
 --check measures at most three pieces of advice anew, those for the whole machine first, then by
 gain. Its records are not kept, unless --out says where.
@@ -58,13 +66,13 @@ pub struct Args {
     records: Vec<PathBuf>,
     /// Advice for the machine with this CPUID signature, as its records name it, instead of this
     /// machine
-    #[arg(long = "for", value_name = "SIGNATURE", conflicts_with_all = ["check", "pid"])]
+    #[arg(long = "for", value_name = "SIGNATURE", conflicts_with_all = ["check", "running"])]
     other: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
     /// Write drop-in files (sysctl.d, environment.d, systemd) into this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["check", "pid"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["check", "running"])]
     apply: Option<PathBuf>,
     /// With --apply: a drop-in that starts this service under `ntcopy run`; a unit's name, or its
     /// file's path
@@ -74,7 +82,7 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", requires = "unit")]
     min_bytes: Option<Bytes>,
     /// Measure the three most valuable pieces of advice anew, with and without
-    #[arg(long, conflicts_with = "pid")]
+    #[arg(long, conflicts_with = "running")]
     check: bool,
     /// With --check: fewer and shorter samples
     #[arg(long, requires = "check")]
@@ -82,19 +90,16 @@ pub struct Args {
     /// With --check: keep the records in this folder
     #[arg(long, value_name = "DIR", requires = "check")]
     out: Option<PathBuf>,
-    /// How much this running process and its children have in flight, and what hints would do;
-    /// several --pid are one program
-    #[arg(long, value_name = "PID", value_parser = running::pid)]
-    pid: Vec<u32>,
-    /// With --pid: how long to look
-    #[arg(long, value_name = "N", default_value = "10", requires = "pid",
-          value_parser = clap::value_parser!(u32).range(1..=86_400))]
-    seconds: u32,
+    #[command(flatten)]
+    running: running::Options,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    if !args.pid.is_empty() {
-        return running::run(&args);
+    if args.running.is_wanted() {
+        return running::run(&args.running, &args.records, args.json);
+    }
+    if args.running.ceiling {
+        return ceiling::run(&ceiling::Chain::usual(), args.json);
     }
     // Before anything is read: what can't be written to needs no advice.
     let folder = args.apply.as_deref().map(apply::Folder::check).transpose().map_err(usage)?;

@@ -223,6 +223,21 @@ fn a_process_that_ends_is_told_of_with_what_was_seen() {
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     let said = stderr(&output);
     assert!(said.contains("there is no process"), "{said}");
+    let output = advise(home.path(), &["--service", "no-such-service-of-anybody"]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
+
+#[test]
+fn watching_prints_a_line_each_time_until_the_process_ends() {
+    let home = tempfile::tempdir().unwrap();
+    let mut child = Command::new("sleep").arg("3").spawn().unwrap();
+    let output =
+        advise(home.path(), &["--pid", &child.id().to_string(), "--watch", "--seconds", "1"]);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.lines().count() >= 2, "{text}");
+    assert!(text.lines().all(|line| line.contains("sleep (pid ")), "{text}");
+    child.wait().unwrap();
 }
 
 /// As somebody else where the tests are root's; none where that one may not start the program.
@@ -298,12 +313,17 @@ fn a_namespace_that_one_may_not_enter_is_said() {
 }
 
 #[test]
-fn options_that_mean_nothing_are_refused() {
+fn all_processes_are_listed_and_options_that_mean_nothing_are_refused() {
     let home = tempfile::tempdir().unwrap();
+    let object = json(&good(&advise(home.path(), &["--all", "--seconds", "1", "--json"])));
+    let programs = object["programs"].as_array().unwrap();
+    assert!(programs.iter().all(|program| program["pids"].as_array().unwrap().len() == 1));
     for arguments in [
         &["--seconds", "5"][..],
-        &["--pid", "1", "--check"],
-        &["--pid", "1", "--apply", "out"],
+        &["--watch"],
+        &["--all", "--pid", "1"],
+        &["--all", "--check"],
+        &["--all", "--apply", "out"],
         &["--pid", "abc"],
     ] {
         let output = advise(home.path(), arguments);

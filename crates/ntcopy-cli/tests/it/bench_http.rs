@@ -262,3 +262,29 @@ fn without_a_compiler_the_example_backend_is_not_available() {
     let says = if is_installed { "there is no C compiler, cc" } else { "haproxy is not installed" };
     assert!(stderr(&output).contains(says), "{}", stderr(&output));
 }
+
+#[test]
+fn the_ceiling_is_measured_without_the_flag_and_says_what_is_at_most_to_gain() {
+    let output = Command::new(program()).args(["advise", "--ceiling", "--json"]).output().unwrap();
+    if output.status.code() == Some(3) {
+        // A debug kernel, whose times are none.
+        assert!(stderr(&output).contains("not a timing"), "{}", stderr(&output));
+        return;
+    }
+    assert!(output.status.success(), "{}", stderr(&output));
+    let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let all = object["ceiling"].as_array().unwrap();
+    let connections: Vec<u64> =
+        all.iter().map(|one| one["connections"].as_u64().unwrap()).collect();
+    assert_eq!(connections, [1, 16, 64]);
+    for one in all {
+        let mode = one["mode"].as_str().unwrap();
+        assert!(["sendfile", "vmsplice"].contains(&mode), "{one}");
+        let outcome = match (one["ci"][0].as_f64().unwrap(), one["ci"][1].as_f64().unwrap()) {
+            (low, _) if low > 1.0 => "gain",
+            (_, high) if high <= 1.03 => "nothing",
+            _ => "unresolved",
+        };
+        assert_eq!(one["outcome"], outcome, "{one}");
+    }
+}

@@ -4,6 +4,7 @@ mod found;
 mod json;
 mod text;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,34 +16,104 @@ use ntcopy_inflight::{Percentiles, Pid, Program, Series, Watch};
 use ntcopy_record::advice::{self, Advice, InFlight};
 use ntcopy_record::{Record, foreign};
 
+use super::ceiling::{self, Chain};
 use super::here;
 use crate::cmd::{not_available, sources};
 use found::Found;
 
-/// The number of a process, from the command line.
-pub fn pid(text: &str) -> Result<Pid, String> {
+/// What can be asked for with `--pid`, `--service` or `--all`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// How much this running process and its children have in flight, and what hints would do;
+    /// several --pid are one program
+    #[arg(long, value_name = "PID", group = "running", value_parser = pid)]
+    pid: Vec<Pid>,
+    /// The same for the processes of a systemd service
+    #[arg(long, value_name = "NAME", group = "running")]
+    service: Option<String>,
+    /// The same for every process that may be looked at
+    #[arg(long, group = "running")]
+    all: bool,
+    /// How long to look
+    #[arg(long, value_name = "N", default_value = "10", requires = "running",
+          value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    seconds: u32,
+    /// Look again and again, a line each time, until Ctrl-C
+    #[arg(long, requires = "running")]
+    watch: bool,
+    /// Measure, on this kernel, what a chain gains at most if copies cost nothing
+    #[arg(long, conflicts_with_all = ["watch", "check", "apply", "other"])]
+    pub ceiling: bool,
+}
+
+fn pid(text: &str) -> Result<Pid, String> {
     text.parse().map_err(|_| {
         "a PID is a process's number, as `pidof PROGRAM` prints it: ntcopy advise --pid 4711"
             .to_owned()
     })
 }
 
+impl Options {
+    pub fn is_wanted(&self) -> bool {
+        !self.pid.is_empty() || self.service.is_some() || self.all
+    }
+}
+
 /// Looks, and says what the records of this machine say of that.
-pub fn run(args: &super::Args) -> anyhow::Result<ExitCode> {
-    let Found { diagnostics, program, notes } = found::find(&args.pid).map_err(not_available)?;
+pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Result<ExitCode> {
+    let found = found::find(options).map_err(not_available)?;
     let target = here::this();
-    let (records, _) = sources::counted(sources::read(&args.records)?, &target.machine);
+    let (records, _) = sources::counted(sources::read(places)?, &target.machine);
     let stop = Stop::on_signals().context("cannot take over Ctrl-C")?;
-    let mut watch = Watch::new(diagnostics, program).context("the kernel's socket diagnostics")?;
-    let lasting = Duration::from_secs(args.seconds.into());
+    let Found { diagnostics, programs, notes } = found;
+    let mut watch = Watch::new(diagnostics, programs).context("the kernel's socket diagnostics")?;
+    let lasting = Duration::from_secs(options.seconds.into());
     let is_over = || stop.signal().is_some();
-    let seen = watch.look(lasting, &is_over).context("the kernel's socket diagnostics")?;
-    let Some(told) = told(&watch.program, &seen, &records) else {
-        return Err(not_available("every process of it ended before anything was seen"));
+    loop {
+        let seen = watch.look(lasting, &is_over).context("the kernel's socket diagnostics")?;
+        let all = told(&watch.programs, &seen, &records);
+        if all.is_empty() {
+            return Err(not_available("every process of it ended before anything was seen"));
+        }
+        if options.ceiling {
+            return with_ceiling(&all, &seen, &notes, (is_json, &stop));
+        }
+        match (is_json, options.watch) {
+            (true, false) => println!("{:#}", json::object(&all, &seen, &notes)),
+            (true, true) => println!("{}", json::object(&all, &seen, &notes)),
+            (false, true) => all.iter().for_each(|told| print!("{}", text::line(told))),
+            (false, false) => print!("{}", text::whole(&all, &seen, &notes)),
+        }
+        if !options.watch || is_over() || seen.series.iter().all(|one| one.ended_after.is_some()) {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+/// What was seen, and what a chain with as much in flight gains at most.
+fn with_ceiling(
+    all: &[Told<'_>],
+    seen: &Seen,
+    notes: &[String],
+    (is_json, stop): (bool, &Stop),
+) -> anyhow::Result<ExitCode> {
+    let mut object = json::object(all, seen, notes);
+    if !is_json {
+        print!("{}", text::whole(all, seen, notes));
+    }
+    let most = all.first().map(|told| most(told.series));
+    let chain = most.and_then(|most| Chain::like(most.family, most.bytes, most.sockets));
+    let Some(chain) = chain else {
+        return Err(not_available(
+            "there is no ceiling to measure: nothing is in flight on unix or TCP sockets",
+        ));
     };
-    match args.json {
-        true => println!("{:#}", json::object(&told, &seen, &notes)),
-        false => print!("{}", text::whole(&told, &seen, &notes)),
+    let found = ceiling::measure(&chain, stop)?;
+    if is_json {
+        object["ceiling"] = ceiling::object(&found);
+        println!("{object:#}");
+    } else {
+        print!("\n{}", ceiling::sentences(&found));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -63,12 +134,17 @@ impl Told<'_> {
     }
 }
 
-/// None where nothing was seen of it.
-fn told<'s>(program: &'s Program, seen: &'s Seen, records: &[Record]) -> Option<Told<'s>> {
-    let (records, series): (Vec<&Record>, _) = (records.iter().collect(), &seen.series);
-    let in_flight = Percentiles::of(series.samples.iter().map(Sum::bytes))?;
-    let advice = advice::for_program(&records, most(series));
-    Some(Told { program, series, in_flight, advice })
+/// Those of which anything was seen, what has most in flight first.
+fn told<'s>(programs: &'s [Program], seen: &'s Seen, records: &[Record]) -> Vec<Told<'s>> {
+    let records: Vec<&Record> = records.iter().collect();
+    let one = |(program, series): (&'s Program, &'s Series)| {
+        let in_flight = Percentiles::of(series.samples.iter().map(|sum| sum.bytes()))?;
+        let advice = advice::for_program(&records, most(series));
+        Some(Told { program, series, in_flight, advice })
+    };
+    let mut all: Vec<Told<'_>> = programs.iter().zip(&seen.series).filter_map(one).collect();
+    all.sort_by_key(|told| std::cmp::Reverse(told.in_flight.p50));
+    all
 }
 
 /// The family by which most is in flight. A median of each: they need not add up to that of all.

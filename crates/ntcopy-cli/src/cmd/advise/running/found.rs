@@ -7,21 +7,30 @@ use ntcopy_inflight::processes;
 use ntcopy_inflight::{Diagnostics, Pid, Process, Program};
 use ntcopy_record::foreign;
 
+use super::Options;
+
 pub struct Found {
     pub diagnostics: Diagnostics,
-    pub program: Program,
+    pub programs: Vec<Program>,
     /// What is not seen, and why.
     pub notes: Vec<String>,
 }
 
-/// The program of these processes and their children, or why there is nothing to be seen of it.
-pub fn find(pids: &[Pid]) -> Result<Found, String> {
-    let (name, chosen) = of_pids(pids, &processes::all())?;
+/// The programs, or why there is nothing to be seen of them.
+pub fn find(options: &Options) -> Result<Found, String> {
+    let all = processes::all();
+    if options.all {
+        return every(all);
+    }
+    let (name, chosen) = match &options.service {
+        Some(service) => of_service(service, all)?,
+        None => of_pids(&options.pid, &all)?,
+    };
     let mut notes = Vec::new();
     let (seen, unseen) = split(chosen);
     if let Some((process, error)) = unseen.first() {
         let why = not_permitted(process, error);
-        let is_named = unseen.iter().any(|(process, _)| pids.contains(&process.pid));
+        let is_named = unseen.iter().any(|(process, _)| options.pid.contains(&process.pid));
         if is_named || seen.is_empty() {
             return Err(why);
         }
@@ -48,7 +57,42 @@ pub fn find(pids: &[Pid]) -> Result<Found, String> {
             told(&first)
         ));
     }
-    Ok(Found { diagnostics, program: Program { name, processes: here }, notes })
+    Ok(Found { diagnostics, programs: vec![Program { name, processes: here }], notes })
+}
+
+/// Each process for itself.
+fn every(all: Vec<Process>) -> Result<Found, String> {
+    let diagnostics = Diagnostics::here().map_err(|error| unavailable(&error))?;
+    let own = namespace(std::process::id());
+    let total = all.len();
+    let (seen, unseen) = split(all);
+    let (here, elsewhere): (Vec<Process>, Vec<Process>) = seen
+        .into_iter()
+        .filter(|process| process.pid != std::process::id())
+        .partition(|process| namespace(process.pid) == own);
+    let mut notes = Vec::new();
+    if !unseen.is_empty() {
+        notes.push(format!(
+            "{} of {total} processes are other users', and root's to look at",
+            unseen.len()
+        ));
+    }
+    if !elsewhere.is_empty() {
+        notes.push(format!(
+            "{} processes are in network namespaces of their own, as in containers, and not seen: \
+             look at them by --pid",
+            elsewhere.len()
+        ));
+    }
+    let has_sockets = |process: &Process| {
+        processes::descriptors(process.pid).is_ok_and(|found| !found.sockets.is_empty())
+    };
+    let programs = here
+        .into_iter()
+        .filter(has_sockets)
+        .map(|process| Program { name: process.name.clone(), processes: vec![process] })
+        .collect();
+    Ok(Found { diagnostics, programs, notes })
 }
 
 fn of_pids(pids: &[Pid], all: &[Process]) -> Result<(String, Vec<Process>), String> {
@@ -66,6 +110,17 @@ fn of_pids(pids: &[Pid], all: &[Process]) -> Result<(String, Vec<Process>), Stri
         at += 1;
     }
     Ok((name, chosen))
+}
+
+fn of_service(service: &str, all: Vec<Process>) -> Result<(String, Vec<Process>), String> {
+    let unit =
+        if service.contains('.') { service.to_owned() } else { format!("{service}.service") };
+    let chosen: Vec<Process> =
+        all.into_iter().filter(|process| processes::is_of_unit(process.pid, &unit)).collect();
+    if chosen.is_empty() {
+        return Err(format!("no process is in a control group {unit}: does systemd run it here?"));
+    }
+    Ok((unit, chosen))
 }
 
 /// Those whose descriptors may be read, and the others with why not. Who ended meanwhile is in

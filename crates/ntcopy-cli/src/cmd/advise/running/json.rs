@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::Told;
 
-pub fn object(told: &Told<'_>, seen: &Seen, notes: &[String]) -> Value {
+pub fn object(all: &[Told<'_>], seen: &Seen, notes: &[String]) -> Value {
     json!({
-        "programs": [program(told, seen)],
+        "programs": all.iter().map(|told| program(told, seen)).collect::<Vec<Value>>(),
         "seconds": seen.elapsed.as_secs_f64(),
         "cpu_seconds": seen.cpu.as_secs_f64(),
         "not_available": seen.missing,

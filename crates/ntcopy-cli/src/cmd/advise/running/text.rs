@@ -11,9 +11,21 @@ use ntcopy_report::text::{about_size, wrapped};
 
 use super::{Told, readers};
 
+/// Of all processes, so many are listed.
+const LISTED: usize = 20;
+
 /// What was seen, and what it comes to. Ends in a newline.
-pub fn whole(told: &Told<'_>, seen: &Seen, notes: &[String]) -> String {
-    let mut out = format!("{}\n{}", one(told, seen), advice(told));
+pub fn whole(all: &[Told<'_>], seen: &Seen, notes: &[String]) -> String {
+    let mut out = String::new();
+    if let [told, others @ ..] = all {
+        if others.is_empty() {
+            out.push_str(&one(told, seen));
+        } else {
+            out.push_str(&list(all));
+        }
+        out.push('\n');
+        out.push_str(&advice(told));
+    }
     for note in notes {
         out.push_str(&wrapped(&format!("note: {note}")));
     }
@@ -22,6 +34,18 @@ pub fn whole(told: &Told<'_>, seen: &Seen, notes: &[String]) -> String {
         out.push_str(&wrapped(&format!("note: this kernel has no diagnostics of {families}")));
     }
     out
+}
+
+/// For `--watch`: a line. Ends in a newline.
+pub fn line(told: &Told<'_>) -> String {
+    let Percentiles { p50, p90, p99 } = told.in_flight;
+    let [p50, p90, p99] = [p50, p90, p99].map(about_size);
+    let ended = if told.series.ended_after.is_some() { ", ended" } else { "" };
+    format!(
+        "{}: {}{p50} (p50), {p90} (p90), {p99} (p99) in flight{ended}\n",
+        name(told),
+        at_least(told)
+    )
 }
 
 fn one(told: &Told<'_>, seen: &Seen) -> String {
@@ -111,6 +135,21 @@ fn unseen(told: &Told<'_>) -> String {
             "Who reads {hidden} of its sockets is another user's process, or in another namespace: \
              if it splices, more is in flight than is seen. Root sees it."
         )));
+    }
+    out
+}
+
+fn list(all: &[Told<'_>]) -> String {
+    let mut out = columns("in flight", ["p50", "p90", "p99"].map(str::to_owned));
+    let busy: Vec<&Told<'_>> = all.iter().filter(|told| told.in_flight.p99 > 0).collect();
+    for told in busy.iter().take(LISTED) {
+        let Percentiles { p50, p90, p99 } = told.in_flight;
+        out.push_str(&columns(&name(told), [p50, p90, p99].map(about_size)));
+    }
+    let idle = all.len() - busy.len();
+    out.push_str(&format!("{idle} processes with sockets had nothing in flight\n"));
+    if busy.len() > LISTED {
+        out.push_str(&format!("and {} more had (--json names them)\n", busy.len() - LISTED));
     }
     out
 }
