@@ -23,7 +23,7 @@ pub use machines::{Difference, differences, facts, is_same_machine};
 pub use sentences::sentences;
 
 /// Parameters that say where and by what a cell was measured, and not what was.
-const NOT_ASKED: [&str; 19] = [
+const NOT_ASKED: [&str; 18] = [
     "primed_lines",
     "threshold_cycles",
     "app_version",
@@ -41,7 +41,6 @@ const NOT_ASKED: [&str; 19] = [
     "pass_bytes",
     "starts",
     "offered_requests_per_1000_s",
-    "lowest_requests_per_1000_s",
     "asked_rate_bytes_per_s",
 ];
 

@@ -11,7 +11,7 @@ use crate::units::{Bytes, count};
 type Param = (&'static str, fn(&Value, &Params) -> Option<String>);
 
 /// In the order in which they are said. Parameters that say where a cell ran are none of these.
-const PARAMS: [Param; 28] = [
+const PARAMS: [Param; 27] = [
     ("sends", |value, _| Some(format!("{} sends", text(value)))),
     ("clocked", one_of_two_senders),
     ("program", |value, _| Some(listed(value))),
@@ -38,12 +38,11 @@ const PARAMS: [Param; 28] = [
     ("rate_bytes_per_s", rate),
     ("offered_bytes_per_s", rate_unless_asked),
     ("offered_requests_per_1000_s", requests),
-    ("p99_limit_ns", |value, _| Some(format!("p99 within {}", time(value)?))),
     ("form", schedule),
 ];
 
 /// What else is said of cells that have it in common. What no reader needs has no words.
-const DETAILS: [Param; 44] = [
+const DETAILS: [Param; 43] = [
     ("app", |value, params| Some(text(params.get("app_version").unwrap_or(value)))),
     ("multiget_keys", |value, _| Some(format!("multigets of {} keys", text(value)))),
     ("small_bytes", values),
@@ -79,7 +78,6 @@ const DETAILS: [Param; 44] = [
     ("destination", nothing),
     ("hardware_counters", nothing),
     ("large_bytes", nothing),
-    ("lowest_requests_per_1000_s", nothing),
     ("reader_cpu", nothing),
     ("response_bytes", nothing),
     ("small_connections", nothing),
@@ -281,12 +279,6 @@ fn schedule(value: &Value, params: &Params) -> Option<String> {
     (!is_told).then(|| "on a schedule".to_owned())
 }
 
-/// `20 ms`
-fn time(ns: &Value) -> Option<String> {
-    let us = ns.as_u64()? / 1000;
-    Some(if us.is_multiple_of(1000) { format!("{} ms", us / 1000) } else { format!("{us} us") })
-}
-
 fn values(small: &Value, params: &Params) -> Option<String> {
     let small = bytes(small)?;
     Some(match number(params, "large_bytes") {
@@ -353,24 +345,22 @@ mod tests {
 
     #[test]
     fn a_group_is_told_in_words_with_units_and_without_what_no_reader_needs() {
-        let search = json!({
+        let multigets = json!({
             "app": "memcached", "app_version": "memcached 1.6.18", "form": "open",
             "connections": 16, "dataset_bytes": 4 << 20, "large_rate": "1000MB/s",
-            "offered_bytes_per_s": 999_999_668, "p99_limit_ns": 20_000_000,
-            "lowest_requests_per_1000_s": 400_226, "multiget_keys": 100, "small_bytes": 1024,
+            "offered_bytes_per_s": 999_999_668, "offered_requests_per_1000_s": 1_960_698,
+            "multiget_keys": 100, "small_bytes": 1024,
             "large_bytes": 1 << 20, "small_keys": 512, "small_connections": 8, "server_cpu": 0,
             "client_cpu": 1, "odd_bytes": 4096,
         });
         let (group, details) =
-            group_words(&serde_json::from_value(search).unwrap(), &["connections"]);
-        assert_eq!(group, "data set of 4 MiB, large values at 1 GB/s, p99 within 20 ms");
+            group_words(&serde_json::from_value(multigets).unwrap(), &["connections"]);
+        assert_eq!(group, "data set of 4 MiB, large values at 1 GB/s, 1960 multigets per second");
         let expected = "memcached 1.6.18, multigets of 100 keys, values of 1 KiB and 1 MiB, program and \
                         client on two CPUs, odd 4 KiB";
         assert_eq!(details, expected);
         let offered = json!({"form": "open", "offered_requests_per_1000_s": 1_695_698});
         assert_eq!(words(offered), "1695 requests per second, on a schedule");
-        let p99 = json!({"p99_limit_ns": 500_000, "large_rate": "max"});
-        assert_eq!(words(p99), "large values without a pause, p99 within 500 us");
     }
 
     #[test]

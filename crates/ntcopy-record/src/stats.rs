@@ -25,8 +25,8 @@ use crate::lists::unique;
 use crate::record::{Cell, Record};
 
 pub use metric::{
-    CAPACITY, DISPLACED, METRICS, Metric, P50, P99, PER_CPU, SEND_THROUGHPUT, THROUGHPUT, TURNS,
-    WALKS, WALKS_P99, rate, words,
+    DISPLACED, METRICS, Metric, P50, P99, PER_CPU, SEND_THROUGHPUT, THROUGHPUT, TURNS, WALKS,
+    WALKS_P99, rate, words,
 };
 
 pub use measured::{CEILING, HINTED, IDLE, Measured};

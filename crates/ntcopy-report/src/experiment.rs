@@ -1,10 +1,8 @@
 //! What each experiment has to show, a row for each experiment.
 
 use ntcopy_record::lists::unique;
-use ntcopy_record::stats::{
-    self, CAPACITY, METRICS, P50, P99, PER_CPU, THROUGHPUT, WALKS, WALKS_P99,
-};
-use ntcopy_record::{Cell, ExperimentKind, Record, number, word};
+use ntcopy_record::stats::{self, METRICS, P50, P99, PER_CPU, THROUGHPUT, WALKS, WALKS_P99};
+use ntcopy_record::{Cell, ExperimentKind, Record, word};
 use serde_json::Value;
 
 use crate::view::{self, Column, Curve, Grid, View, What, column};
@@ -272,22 +270,15 @@ fn app(_: &Record) -> Vec<View> {
         column("CPU s/GB", "cpu_s_per_gb", What::CpuPerGb(&["server_cpu"])),
         column("less CPU", "", What::Short(PER_CPU)),
     ]);
-    let mut within = vec![column("multigets/s", "multigets_per_s", What::Capacity)];
-    within.extend(compared(CAPACITY));
-    within.extend([column("found in", "found", What::Searches), rate()]);
-    let is_search: fn(&Cell) -> bool = |cell| number(&cell.params, "p99_limit_ns").is_some();
-    let is_other: fn(&Cell) -> bool = |cell| number(&cell.params, "p99_limit_ns").is_none();
     let curves = vec![Curve::ByPercentile(PERCENTILES)];
-    let most = "the most multigets per second within the limit of p99";
     vec![
         View {
-            is_of: is_other,
+            is_of: every,
             note: "small requests; a ratio above 1 is shorter",
             columns: waits(&[TAIL[0], TAIL[2], TAIL[3]]),
             curves,
         },
-        View { is_of: is_other, note: "large values", columns: large, curves: vec![] },
-        View { is_of: is_search, note: most, columns: within, curves: vec![] },
+        View { is_of: every, note: "large values", columns: large, curves: vec![] },
     ]
 }
 

@@ -19,8 +19,7 @@ use crate::view::{self, with_results};
 /// `median` is bytes per second; of metric `walks` it is another program's walks per second, of
 /// `walks_p99` one by the seconds that 99 in 100 of them did not exceed, of `bytes_per_cpu_s` bytes
 /// per CPU second of proxy and backend, of client and server, or of a program that was measured as
-/// it is, and of `p50_rate` and `p99_rate` one by that latency in seconds, `multigets_per_s_within_p99`
-/// that.
+/// it is, and of `p50_rate` and `p99_rate` one by that latency in seconds.
 ///
 /// `figures` has what the tables show beside that: an entry for each mode in each cell.
 ///

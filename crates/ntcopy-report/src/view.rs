@@ -3,7 +3,7 @@
 
 use ntcopy_record::lists::grouped;
 use ntcopy_record::params::{axes, axis_words, group_words};
-use ntcopy_record::stats::{CEILING, IDLE, Measured, Versus};
+use ntcopy_record::stats::{CEILING, IDLE, Measured, THROUGHPUT, Versus};
 use ntcopy_record::{Cell, Params, Record};
 use serde_json::{Value, json};
 
@@ -66,8 +66,6 @@ pub(crate) enum What {
     /// Nanoseconds of a line of a hot set.
     LineNs(f64),
     SlowDown,
-    Capacity,
-    Searches,
     /// Microseconds of a buffer of the cell's size.
     ForkUs,
     /// What part it has of the gain of sends that copy nothing.
@@ -96,7 +94,7 @@ impl What {
     pub fn figure(&self, one: &Measured<'_>) -> Figure {
         let us = |ns: Option<f64>| number(ns.map(|ns| ns / 1000.0), text::figure);
         match self {
-            What::Rate => number(one.bytes_per_s().map(|rate| rate / 1e9), text::figure),
+            What::Rate => number(one.median(THROUGHPUT).map(|rate| rate / 1e9), text::figure),
             What::AnsweredPerS => number(one.answered_per_s(), text::thousands),
             What::Ratio(metric) => versus(one.versus(metric), true),
             What::Short(metric) => versus(one.versus(metric), false),
@@ -112,14 +110,10 @@ impl What {
             What::SendShare => number(one.send_share(), text::percent),
             What::LineNs(part) => number(one.line_ns(*part), |ns| format!("{ns:.1}")),
             What::SlowDown => versus(one.slow_down(), true),
-            What::Capacity => number(one.capacity_per_s(), text::thousands),
-            What::Searches => match one.searches() {
-                Some((found, all)) => words(format!("{found} of {all}")),
-                None => words(String::new()),
-            },
             What::ForkUs => {
                 let size = ntcopy_record::number(&one.cell.params, "size_bytes");
-                let us = one.bytes_per_s().zip(size).map(|(rate, size)| size as f64 / rate * 1e6);
+                let us =
+                    one.median(THROUGHPUT).zip(size).map(|(rate, size)| size as f64 / rate * 1e6);
                 number(us, |us| format!("{us:.1}"))
             }
             What::OfCeiling => number(one.part_of_ceiling(), text::percent),

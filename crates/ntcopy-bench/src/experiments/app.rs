@@ -5,7 +5,6 @@
 //! The program runs as it is, hinted, and in the ways in which its users keep large values from
 //! small ones today.
 
-mod capacity;
 mod client;
 mod command;
 mod connection;
@@ -25,12 +24,9 @@ pub use self::rates::{LargeRate, Time};
 
 use ntcopy_record::{Record, number};
 
-/// What multigets the other boots are offered, a second, by the record of the first: the same, or,
-/// for searches, what makes the same rates.
+/// What multigets the other boots are offered, a second, by the record of the first: the same.
 pub fn settled_per_s(first: &Record) -> Option<u64> {
     let params = &first.cells.first()?.params;
-    let lowest = || number(params, "lowest_requests_per_1000_s");
-    let per_1000_s = number(params, "offered_requests_per_1000_s")
-        .or_else(|| lowest().map(capacity::Grid::full_per_1000_s))?;
+    let per_1000_s = number(params, "offered_requests_per_1000_s")?;
     Some((per_1000_s / 1000).max(1))
 }

@@ -95,7 +95,7 @@ impl Bootable for ForkPlan {
 
 impl Bootable for app::Plan {
     fn needs(&self) -> Needs {
-        Needs::new(self.samples(), self.memory_bytes(), [self.sample_time()].into_iter())
+        Needs::new(self.samples(), self.memory_bytes(), [self.sample + self.warm_up].into_iter())
     }
 }
 

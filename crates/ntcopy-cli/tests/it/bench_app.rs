@@ -108,36 +108,6 @@ fn every_mode_answers(app: &str, version_begins: &str) {
 
 #[test]
 #[ignore = "make test-programs"]
-fn a_search_tries_the_same_rates_in_every_mode_and_tells_what_it_found() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
-    command.args(["bench", "app", "--quick", "--sample", "60ms", "--allow-not-a-timing"]);
-    command.args(["--dataset", "4MiB", "--connections", "3", "--large-rate", "20MB/s"]);
-    command.args(["--modes", "second-instance"]);
-    // Whether any rate keeps to it is the machine's business.
-    command.args(["--capacity", "20ms", "--out"]).arg(&out).stdin(Stdio::null());
-    let output = command.output().expect("ntcopy starts");
-    assert!(output.status.success(), "{}", stderr(&output));
-    let record = Record::read(&out).unwrap();
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
-    assert_eq!(record.cells[0].params["p99_limit_ns"], 20_000_000);
-    assert_eq!(record.samples.len(), 5 * 3);
-    let first = |sample: &Sample| sample.series["tried_per_1000_s"][0];
-    for sample in &record.samples {
-        let [rates, p99s] = ["tried_per_1000_s", "tried_p99_ns"].map(|name| &sample.series[name]);
-        assert_eq!((first(sample), rates.len()), (first(&record.samples[0]), p99s.len()));
-        let kept = rates.iter().zip(p99s).filter(|(_, p99_ns)| **p99_ns <= 20_000_000);
-        // Bisection goes on above what keeps to the limit, and never below.
-        let most = kept.map(|(rate, _)| *rate).max();
-        assert_eq!(sample.series.get("capacity_per_1000_s").map(|found| found[0]), most);
-    }
-    let text = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
-    assert!(text.contains("the most multigets per second within the limit of p99"), "{text}");
-}
-
-#[test]
-#[ignore = "make test-programs"]
 fn in_the_kernel_with_the_flag_the_hinted_modes_alone_are_counted() {
     kernel_built();
     daemons_built();

@@ -42,7 +42,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         ("app --modes vmsplice", "second-instance"),
         ("app --rate off", "multigets"),
         ("app --large-rate fast", "500MB/s"),
-        ("app --capacity fast", "500us"),
+        ("app --sample fast", "500us"),
         ("app --against module --large-rate 0.5", "bytes per second"),
         ("net --modes nocache", "say --veth too"),
         ("pingpong --message 7", "takes 8 bytes"),

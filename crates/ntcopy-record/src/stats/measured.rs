@@ -4,7 +4,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
-use super::sample::{self, capacity_per_s, is_search, pooled, quantile_ns};
+use super::sample::{self, pooled, quantile_ns};
 use super::{EQUAL, THROUGHPUT, Versus, WALKS, median, mode_median, modes, versus};
 use crate::record::{Cell, Record, Sample, number};
 
@@ -205,32 +205,6 @@ impl<'a> Measured<'a> {
             return None;
         }
         Some((gain(self.mode)?.ratio - 1.0) / (ceiling.ratio - 1.0))
-    }
-
-    /// How many searches found a rate that keeps to the limit, and how many there were.
-    #[must_use]
-    pub fn searches(&self) -> Option<(usize, usize)> {
-        let all = self.samples.iter().filter(|sample| is_search(sample));
-        let found = all.clone().filter(|sample| capacity_per_s(sample).is_some()).count();
-        Some((found, all.count())).filter(|(_, all)| *all > 0)
-    }
-
-    /// Requests per second within the limit: the median of all searches, in which one that found
-    /// nothing counts as 0; none where that comes to nothing.
-    #[must_use]
-    pub fn capacity_per_s(&self) -> Option<f64> {
-        self.median_of(|sample| is_search(sample).then(|| capacity_per_s(sample).unwrap_or(0.0)))
-            .filter(|per_s| *per_s > 0.0)
-    }
-
-    /// Bytes per second, of searches too.
-    #[must_use]
-    pub fn bytes_per_s(&self) -> Option<f64> {
-        let searched = |sample: &Sample| {
-            let is_found = sample.bytes > 0 && capacity_per_s(sample).is_some();
-            is_found.then(|| sample.bytes as f64 * 1e9 / sample.elapsed_ns as f64)
-        };
-        self.median(THROUGHPUT).or_else(|| self.median_of(searched))
     }
 
     /// A hardware event per so many bytes of payload, and whether it is scaled.

@@ -130,30 +130,3 @@ fn a_sample_that_fell_behind_does_not_count() {
     record.samples.iter_mut().filter(copies).for_each(|sample| sample.bytes /= 2);
     assert_eq!(Measured::all(&record, &record.cells[0])[1].line_ns(0.5), None);
 }
-
-#[test]
-fn a_search_that_finds_nothing_counts_as_none() {
-    let mut record = sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
-    record.header.experiment = "app".into();
-    let found = |mode: &str, pair: u32| match (mode, pair) {
-        ("copy", 0..3) => None,
-        ("copy", _) => Some(200_000),
-        _ => Some(300_000),
-    };
-    for sample in &mut record.samples {
-        sample.series = [("tried_p99_ns".to_owned(), vec![5_000_000])].into();
-        if let Some(found) = found(&sample.mode, sample.pair) {
-            sample.series.insert("capacity_per_1000_s".into(), vec![found]);
-        }
-    }
-    let all = Measured::all(&record, &record.cells[0]);
-    assert_eq!((all[0].searches(), all[0].capacity_per_s()), (Some((2, 5)), None));
-    assert_eq!((all[1].searches(), all[1].capacity_per_s()), (Some((5, 5)), Some(300.0)));
-    assert_eq!(all[1].versus(CAPACITY), None, "two pairs have both");
-    assert!(all[1].bytes_per_s().is_some());
-    // What was searched for is all that is compared.
-    assert!(results(&record).iter().all(|result| result.metric == CAPACITY));
-    let mut boot = record.samples[0].clone();
-    boot.series.insert("capacity_per_1000_s".into(), vec![1_000_000, 3_000_000]);
-    assert_eq!(sample::capacity_per_s(&boot), Some(2000.0));
-}

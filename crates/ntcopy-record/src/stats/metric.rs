@@ -18,8 +18,6 @@ pub const PER_CPU: &str = "bytes_per_cpu_s";
 pub const P50: &str = "p50_rate";
 /// One divided by the time that 99 in 100 answers did not exceed.
 pub const P99: &str = "p99_rate";
-/// Multigets per second of a program at which 99 in 100 took no longer than the cell's limit.
-pub const CAPACITY: &str = "multigets_per_s_within_p99";
 /// What a turn of a program took, or printed. Not of single samples.
 pub const TURNS: &str = "turns";
 /// Bytes that a call moves for a byte of the cache that it displaces. Not of single samples.
@@ -39,7 +37,7 @@ pub struct Metric {
 }
 
 /// In the order in which results come.
-pub const METRICS: [Metric; 10] = [
+pub const METRICS: [Metric; 9] = [
     whole(THROUGHPUT, "throughput", throughput),
     Metric { is_whole: false, ..whole(SEND_THROUGHPUT, "throughput of the sends", of_sends) },
     whole(WALKS, "other programs' speed", |_, sample| Some(1e9 / walk_ns(sample)?)),
@@ -49,9 +47,6 @@ pub const METRICS: [Metric; 10] = [
     whole(PER_CPU, "bytes per CPU second", per_cpu),
     whole(P50, "the median of latency", |_, sample| Some(1e9 / latency_ns(sample, 0.5)?)),
     whole(P99, "the 99th percentile of latency", |_, s| Some(1e9 / latency_ns(s, 0.99)?)),
-    whole(CAPACITY, "multigets per second at p99 within the limit", |_, sample| {
-        sample::capacity_per_s(sample)
-    }),
     whole(TURNS, "the program's own figure", |_, _| None),
     whole(DISPLACED, "bytes moved for a byte of the cache displaced", |_, _| None),
 ];
@@ -70,11 +65,6 @@ pub fn words(name: &str) -> &str {
 #[must_use]
 pub fn rate(experiment: &ExperimentKind, sample: &Sample, metric: &str) -> Option<f64> {
     let metric = METRICS.iter().find(|row| row.name == metric)?;
-    // Each mode of a search was asked at another rate, so only what was found can be compared.
-    let is_search = *experiment == ExperimentKind::App && sample::is_search(sample);
-    if is_search && metric.name != CAPACITY {
-        return None;
-    }
     (metric.figure)(experiment, sample)
 }
 

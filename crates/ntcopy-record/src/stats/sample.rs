@@ -14,12 +14,6 @@ pub fn is_scheduled(sample: &Sample) -> bool {
     sample.series.contains_key("latency_ns")
 }
 
-/// Whether it is a search for the most requests within a limit.
-#[must_use]
-pub fn is_search(sample: &Sample) -> bool {
-    sample.series.contains_key("tried_p99_ns")
-}
-
 /// Whether the streamer fell behind what it was offered, so that the traffic was not that of the
 /// other modes.
 #[must_use]
@@ -85,15 +79,6 @@ pub fn quantile_ns(times: &[(u64, u64)], part: f64) -> Option<f64> {
 pub fn answered(sample: &Sample) -> Option<f64> {
     let answered: u64 = sample.series.get("answered")?.iter().sum();
     (answered > 0).then_some(answered as f64)
-}
-
-/// What a search found, or at the median those of a boot: requests per second; none where no rate
-/// kept to the limit.
-#[must_use]
-pub fn capacity_per_s(sample: &Sample) -> Option<f64> {
-    let found = sample.series.get("capacity_per_1000_s")?;
-    let per_s: Vec<f64> = found.iter().map(|per_1000_s| *per_1000_s as f64 / 1000.0).collect();
-    (!per_s.is_empty()).then(|| median(&per_s))
 }
 
 /// The CPU time of several processes, nanoseconds; none if one's was not taken.

@@ -1,14 +1,12 @@
 //! Measures a plan, and writes the record.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use super::capacity::{Found, Grid, highest};
 use super::client::Client;
 use super::command;
 use super::files;
 use super::plan::{AppCell, AppMode, Plan};
-use super::rates::{LargeRate, Time};
+use super::rates::LargeRate;
 use super::rows::{Offered, params, series, what};
 use super::server::Server;
 use super::traffic::{self, Asked, Pace, Window};
@@ -27,14 +25,6 @@ use ntcopy_record::{ExperimentKind, Sample};
 
 /// Sets schedules of large values apart from those of multigets.
 const LARGE_SEED: u64 = 1 << 63;
-
-struct Step<'a> {
-    mode: AppMode,
-    at: At,
-    cell: &'a AppCell,
-    offered: Offered,
-    sample: Duration,
-}
 
 /// The servers of a mode, started for a pair.
 struct Lane {
@@ -133,7 +123,7 @@ impl Bench<'_> {
         let small_per_1000_s = match self.plan.small_rate {
             Rate::PerSecond(rate) => u64::from(rate) * 1000,
             Rate::OfBaseline(part) => {
-                let window = self.capacity(lane, 1, (Pace::Max, Pace::Off))?;
+                let window = self.most(lane, 1, (Pace::Max, Pace::Off))?;
                 per_1000_s(window.answered as f64 / window.elapsed_ns as f64, part)
             }
             Rate::Off => 0,
@@ -146,7 +136,7 @@ impl Bench<'_> {
                     Some((rate as f64 * 1000.0 / large_bytes).round().max(1.0) as u64)
                 }
                 LargeRate::OfBaseline(part) => {
-                    let window = self.capacity(lane, cell.connections, (Pace::Off, Pace::Max))?;
+                    let window = self.most(lane, cell.connections, (Pace::Off, Pace::Max))?;
                     Some(per_1000_s(
                         window.bytes as f64 / large_bytes / window.elapsed_ns as f64,
                         part,
@@ -159,7 +149,7 @@ impl Bench<'_> {
     }
 
     /// What the baseline does of one thing when it has nothing else to do.
-    fn capacity(
+    fn most(
         &self,
         lane: &Lane,
         connections: u32,
@@ -210,7 +200,7 @@ impl Bench<'_> {
             let is_alive = self.alive.contains(&mode) && self.alive.contains(&mode.server());
             let Some(lane) = lane.filter(|_| is_alive) else { continue };
             let at = At { cell: number, pair, position };
-            match self.sample(lane, mode, at, (cell, offered), recording) {
+            match self.sample(lane, mode, at, (cell, offered)) {
                 Ok(sample) => {
                     recording.step();
                     recording.sample(sample)?;
@@ -236,57 +226,19 @@ impl Bench<'_> {
         Ok(recording.error(cell, mode, failure)?)
     }
 
+    /// Offers the cell's load for a sample's time, and holds the kernel's counters against the mode.
     fn sample(
         &mut self,
         lane: &Lane,
         mode: AppMode,
         at: At,
         (cell, offered): (&AppCell, Offered),
-        recording: &mut Recording<'_>,
     ) -> Result<Sample, Failure> {
-        let sample = match self.plan.capacity {
-            Some(limit) => self.search(lane, mode, at, (cell, offered), limit, recording)?,
-            None => {
-                let step = Step { mode, at, cell, offered, sample: self.plan.sample };
-                self.step(lane, &step)?.1
-            }
-        };
-        self.check(lane)?;
-        Ok(sample)
-    }
-
-    fn search(
-        &self,
-        lane: &Lane,
-        mode: AppMode,
-        at: At,
-        (cell, offered): (&AppCell, Offered),
-        limit: Time,
-        recording: &mut Recording<'_>,
-    ) -> Result<Sample, Failure> {
-        let grid = Grid { full_per_1000_s: offered.small_per_1000_s };
-        let limit_ns = ns(limit.0);
-        let mut found = Found::default();
-        highest(|point| {
-            let small_per_1000_s = grid.rate(point);
-            let per_s = small_per_1000_s / 1000;
-            recording.at(&format!("{}: {mode} at {per_s}/s", what(cell)));
-            let offered = Offered { small_per_1000_s, ..offered };
-            let sample = grid.step(point, self.plan.sample);
-            let (window, sample) = self.step(lane, &Step { mode, at, cell, offered, sample })?;
-            let answers = window.answers.unwrap_or_default();
-            found.add(small_per_1000_s, limit_ns, (&answers.latencies, sample))
-        })?;
-        found.sample().ok_or_else(|| Failure::Answer("a search took no step".to_owned()))
-    }
-
-    /// Offers the step's load for its time, and holds the kernel's counters against the mode.
-    fn step(&self, lane: &Lane, step: &Step<'_>) -> Result<(Window, Sample), Failure> {
         let plan = self.plan;
-        let Step { mode, at, cell, offered, sample } = *step;
         // Another one in each group, and the same in all of its modes.
         let seed = (u64::from(at.cell) << 32) | u64::from(at.pair);
-        let schedule = |seed, per_1000_s| Schedule::new(seed, per_1000_s, plan.warm_up, sample);
+        let schedule =
+            |seed, per_1000_s| Schedule::new(seed, per_1000_s, plan.warm_up, plan.sample);
         let small = schedule(seed, offered.small_per_1000_s);
         let large = offered.large_per_1000_s.map(|rate| schedule(seed | LARGE_SEED, rate));
         let pace = match (&large, mode) {
@@ -314,7 +266,8 @@ impl Bench<'_> {
             series: series(&window, due),
             ..at.sample(mode, window.bytes, window.elapsed_ns)
         };
-        Ok((window, sample))
+        self.check(lane)?;
+        Ok(sample)
     }
 
     /// Compares all hot values and one large value, the next in turn.

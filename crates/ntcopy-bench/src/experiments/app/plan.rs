@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::capacity;
 use super::rates::{LargeRate, Time};
 use crate::experiment::{Mode, Rate, reads_defaults, size, with_baseline, words};
 use crate::experiments::http::run::Program;
@@ -148,14 +147,9 @@ pub struct Settings {
     #[arg(long = "large-rate", value_name = "FRACTION|RATE|max", value_delimiter = ',')]
     pub large_rates: Vec<LargeRate>,
     /// Multigets that are offered: a part of what copy does without large values and without a
-    /// pause, or a number a second [default: 0.2]; with --capacity what its rates are parts and
-    /// multiples of [default: 1]
+    /// pause, or a number a second [default: 0.2]
     #[arg(long = "rate", value_name = "FRACTION|REQ/S", value_parser = small_rate)]
     pub small_rate: Option<Rate>,
-    /// Search for the most multigets per second at which p99 is no more than LIMIT, as 1ms or 500us
-    /// [default without LIMIT: 1ms]
-    #[arg(long, value_name = "LIMIT", num_args = 0..=1, default_missing_value = "1ms")]
-    pub capacity: Option<Time>,
     /// How long the clocked part of a sample lasts [default: 500ms; with --quick 200ms]
     #[arg(long, value_name = "TIME")]
     pub sample: Option<Time>,
@@ -215,8 +209,6 @@ pub struct Plan {
     pub data: Data,
     pub small_connections: u32,
     pub small_rate: Rate,
-    /// What p99 may be, where the most multigets are searched for.
-    pub capacity: Option<Time>,
     pub cells: Vec<AppCell>,
     pub pairs: u32,
     pub sample: Duration,
@@ -249,14 +241,6 @@ impl Plan {
     /// Servers, if those of mode `second-instance` are one.
     fn servers(&self) -> u64 {
         self.modes.iter().filter(|mode| mode.server() == **mode).count() as u64
-    }
-
-    /// How long one of them takes, about.
-    pub fn sample_time(&self) -> Duration {
-        match self.capacity {
-            Some(_) => capacity::longest(self.sample, self.warm_up),
-            None => self.sample + self.warm_up,
-        }
     }
 
     pub fn memory_bytes(&self) -> u64 {
@@ -300,11 +284,7 @@ pub fn plan(
         modes: modes(settings),
         data,
         small_connections: defaults.small_connections,
-        small_rate: settings.small_rate.unwrap_or_else(|| match settings.capacity {
-            Some(_) => Rate::OfBaseline(10_000),
-            None => known(&defaults.small_rate),
-        }),
-        capacity: settings.capacity,
+        small_rate: settings.small_rate.unwrap_or_else(|| known(&defaults.small_rate)),
         cells: rates.into_iter().flat_map(cell).collect(),
         pairs,
         sample: settings.sample.map_or(ms(defaults.sample_ms), |asked| asked.0),
@@ -396,14 +376,5 @@ mod tests {
         let sample = Some(Time(Duration::from_secs(2)));
         let plan = planned(&Settings { sample, quick: true, ..Settings::default() }, &[0]).unwrap();
         assert_eq!((plan.sample.as_millis(), plan.warm_up.as_millis()), (2000, 400));
-    }
-
-    #[test]
-    fn a_search_takes_parts_of_all_that_the_baseline_does_and_its_time() {
-        let capacity = Some(Time(Duration::from_millis(1)));
-        let searched = planned(&Settings { capacity, ..Settings::default() }, &[0, 1]).unwrap();
-        assert_eq!(searched.small_rate, Rate::OfBaseline(10_000));
-        let plain = planned(&Settings::default(), &[0, 1]).unwrap();
-        assert!(searched.sample_time() > plain.sample_time());
     }
 }

@@ -1,4 +1,4 @@
-//! Rates and limits, as a user writes them.
+//! Rates and times, as a user writes them.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl FromStr for LargeRate {
     }
 }
 
-/// A time of one minute at most: what p99 may be, or how long a sample lasts.
+/// How long a sample lasts: one minute at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time(pub Duration);
 

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use ntcopy_record::Params;
 
-use super::capacity::Grid;
 use super::plan::{AppCell, AppMode, Plan};
 use super::traffic::Window;
-use crate::run::ns;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offered {
@@ -24,8 +22,6 @@ pub fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> 
     let data = &plan.data;
     let form = if offered.large_per_1000_s.is_some() { "open" } else { "closed" };
     let [server_cpu, client_cpu] = plan.cpus;
-    let per_1000_s = offered.small_per_1000_s;
-    let lowest = Grid { full_per_1000_s: per_1000_s }.lowest();
     let bytes_per_s = |rate: u64| (rate as f64 / 1000.0 * data.large_bytes as f64).round() as u64;
     let is_chunked = plan.modes.contains(&AppMode::Chunked);
     crate::plan::params([
@@ -42,9 +38,7 @@ pub fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> 
         ("small_connections", plan.small_connections.into()),
         ("server_cpu", server_cpu.into()),
         ("client_cpu", client_cpu.into()),
-        ("p99_limit_ns", plan.capacity.map(|limit| ns(limit.0)).into()),
-        ("lowest_requests_per_1000_s", plan.capacity.map(|_| lowest).into()),
-        ("offered_requests_per_1000_s", plan.capacity.is_none().then_some(per_1000_s).into()),
+        ("offered_requests_per_1000_s", offered.small_per_1000_s.into()),
         ("chunk_bytes", is_chunked.then_some(data.chunk_bytes).into()),
         ("offered_bytes_per_s", offered.large_per_1000_s.map(bytes_per_s).into()),
     ])

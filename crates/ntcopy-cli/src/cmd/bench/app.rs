@@ -22,11 +22,9 @@ Examples:
   ntcopy bench app --kernel um                       memcached, in the kernel with the flag
   ntcopy bench app --kernel um --quick --modes adaptive
   ntcopy bench app --kernel um --app redis           Redis instead; or nginx, storaged
-  ntcopy bench app --kernel um --capacity 2ms        how many multigets per second at p99 <= 2 ms
   ntcopy bench app --kernel um --connections 16 --large-rate 0.25,0.5,0.75,max    a curve
   ntcopy bench app --modes second-instance,chunked   on this kernel: what users do today
   ntcopy bench app --kernel um --against unpatched   relative to a stock kernel
-  ntcopy bench app --kernel um --against unpatched --capacity 5ms
 
 One client asks the program for 100 hot keys at a time, at random moments, whether or not others \
 have been answered; a latency counts from the moment its request was due. Beside that, connections \
@@ -44,15 +42,8 @@ A booted kernel has one CPU for program and client, or two with --own-caches. Th
 kernel the program is kept on the first CPU and the client on the second, unless --cpus says \
 otherwise.
 
-With --capacity each sample is a search for the highest rate of multigets at which 99 in 100 are \
-answered within the limit, beside the same large values. Rates are 2 % apart and the same in every \
-mode. A search goes up or down by factors of two and then takes 5 steps between; a rate that fails \
-is tried once more, since the machine may have stopped for a moment. Where not even the lowest rate \
-keeps to the limit, the p99 of that rate is printed.
-
 With --against what is offered is found out in the first boot: --large-rate is no fraction then \
-[default: 1GB/s], --connections [default: 16,64]. With --capacity a boot makes two searches in each \
-mode, and their median counts. idle is the other kernel's.
+[default: 1GB/s], --connections [default: 16,64]. idle is the other kernel's.
 
 Every value is compared when the servers have started; after each sample all hot values and one \
 large one; during it one value of each multiget, and both ends of each large one.";
@@ -75,9 +66,6 @@ pub struct AppArgs {
     library: Option<PathBuf>,
 }
 
-/// Searches of each mode in one boot of several.
-const SEARCHES: u32 = 2;
-
 /// What one boot measures of two that are compared, briefly.
 fn one_boot(mut settings: Settings, modes: Vec<AppMode>) -> Settings {
     if settings.connections.is_empty() {
@@ -89,8 +77,7 @@ fn one_boot(mut settings: Settings, modes: Vec<AppMode>) -> Settings {
     settings.modes = modes;
     settings.quick = true;
     settings.one_boot = true;
-    let searches = settings.capacity.map(|_| SEARCHES);
-    settings.pairs = Some(searches.unwrap_or(app::defaults(true).pairs));
+    settings.pairs = Some(app::defaults(true).pairs);
     settings
 }
 
