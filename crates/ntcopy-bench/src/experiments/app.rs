@@ -8,7 +8,6 @@
 mod client;
 mod command;
 mod connection;
-mod files;
 mod measure;
 mod plan;
 mod rates;

@@ -3,6 +3,8 @@
 //! Every byte depends on its position and on a seed, one for each socket, so
 //! that bytes that are lost, doubled, moved or swapped between sockets show.
 
+use std::io::{self, Write};
+
 use super::WrongByte;
 
 /// Bytes made at a time when comparing.
@@ -34,6 +36,19 @@ pub fn fill(seed: u64, start: u64, bytes: &mut [u8]) {
         chunk.copy_from_slice(&word(seed, index)[..chunk.len()]);
         index += 1;
     }
+}
+
+/// Writes the first `bytes` of a seed's, which are made in the room that is given, again and again.
+pub fn write(seed: u64, bytes: u64, room: &mut [u8], to: &mut impl Write) -> io::Result<()> {
+    let mut at = 0;
+    while at < bytes {
+        let most = usize::try_from(bytes - at).unwrap_or(usize::MAX).min(room.len());
+        let piece = &mut room[..most];
+        fill(seed, at, piece);
+        to.write_all(piece)?;
+        at += piece.len() as u64;
+    }
+    Ok(())
 }
 
 /// The first byte of `bytes` that is not the pattern's: its index, and the right byte.

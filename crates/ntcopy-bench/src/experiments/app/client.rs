@@ -10,11 +10,13 @@ use rustix::pipe::SpliceFlags;
 
 use super::plan::{App, Data};
 use super::server::Server;
-use super::wire::{Came, Head, MOST_HEAD_BYTES, Multiget, Value, unexpected};
+use super::wire::{Came, Multiget, Value, unexpected};
 use crate::run::{Failure, Pipe, Poll, Sink, Stop};
 
 /// What tells connections for large values from the others, among events.
 const LARGE: u64 = 1 << 32;
+/// The longest head of a value, or what comes instead, as far as it is told.
+const MOST_HEAD_BYTES: usize = 1024;
 const MOST_TAIL_BYTES: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +56,7 @@ struct Fetch {
     number: u64,
     piece: u64,
     value: Value,
-    head: Head,
+    head: Vec<u8>,
     head_came: Vec<u8>,
     has_head: bool,
     got: u64,
@@ -70,7 +72,7 @@ impl Client {
     ) -> Result<Client, Failure> {
         let poll = Poll::new(patience, "")?;
         let multigets = Multiget::all(app, &data);
-        let most = multigets.iter().map(|multiget| multiget.most_bytes).max().unwrap_or(0);
+        let most = multigets.iter().map(|multiget| multiget.bytes).max().unwrap_or(0);
         let connect = |at: &Path, token: u64| -> Result<UnixStream, Failure> {
             let doing = || Failure::io(format!("cannot connect to {app}"));
             let stream = UnixStream::connect(at).map_err(doing())?;
@@ -132,7 +134,7 @@ impl Client {
         self.asked[0] += 1;
         let small = &mut self.smalls[number];
         small.under_way = Some((asked, due_ns));
-        small.came.clear();
+        small.came = Came::default();
         let multiget = &self.multigets[(asked % self.multigets.len() as u64) as usize];
         write(self.app, &small.stream, &multiget.request)
     }
@@ -145,14 +147,14 @@ impl Client {
             return Err(unasked(self.app));
         };
         let multiget = &self.multigets[(asked % self.multigets.len() as u64) as usize];
-        let room = &mut small.room[small.came.bytes..multiget.most_bytes];
+        let room = &mut small.room[small.came.bytes..multiget.bytes];
         small.came.bytes += read(self.app, &small.stream, room)?;
         let answer = &small.room[..small.came.bytes];
         if !multiget.is_whole(answer, &mut small.came)? {
             return Ok(None);
         }
         let at = (asked / self.multigets.len() as u64) as usize % multiget.values.len();
-        multiget.compare(answer, &small.came, at)?;
+        multiget.compare(answer, at)?;
         small.under_way = None;
         Ok(Some(due_ns))
     }
@@ -223,26 +225,20 @@ impl Fetch {
         Ok(self.got == self.value.bytes && self.takes_tail(app, stream)?)
     }
 
-    /// Reads on in the head; whether all of it has come. What came of the value behind it counts.
+    /// Reads on in the head; whether all of it has come.
     fn takes_head(&mut self, app: App, stream: &UnixStream) -> Result<bool, Failure> {
         if self.has_head {
             return Ok(true);
         }
         let mut room = [0; MOST_HEAD_BYTES];
-        let most = self.head.most_left(self.head_came.len());
+        let most = self.head.len() - self.head_came.len();
         let got = read(app, stream, &mut room[..most])?;
         self.head_came.extend(&room[..got]);
-        let behind = match self.head.end(&self.head_came) {
-            Ok(None) => return Ok(false),
-            Ok(Some(end)) => (self.head_came.len() - end) as u64,
-            Err(_) => return Err(self.refused(app, stream)),
-        };
-        if behind > self.value.bytes {
-            return Err(unexpected(app, &self.value, &self.head_came));
+        if !self.head.starts_with(&self.head_came) {
+            return Err(self.refused(app, stream));
         }
-        self.has_head = true;
-        self.got = behind;
-        Ok(true)
+        self.has_head = self.head_came.len() == self.head.len();
+        Ok(self.has_head)
     }
 
     /// What came instead of the head, as far as it is there.

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::plan::App;
-use super::wire::{Head, Store, Value, unexpected};
-use crate::run::Failure;
+use super::wire::{Value, unexpected};
+use crate::run::{Failure, pattern};
 
 /// Bytes that are read, or made, at a time.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -40,25 +40,21 @@ impl Connection {
         self.stream.get_mut().write_all(bytes).map_err(failed(self.app, "cannot send to"))
     }
 
-    pub fn set(
-        &mut self,
-        store: &dyn Store,
-        value: &Value,
-        buffer: &mut [u8],
-    ) -> Result<(), Failure> {
-        let (head, end) = store.set(value);
+    pub fn set(&mut self, value: &Value, buffer: &mut [u8]) -> Result<(), Failure> {
+        let protocol = self.app.protocol();
+        let (head, end) = protocol.set(value);
         self.write(&head)?;
-        let written = value.object().write(buffer, self.stream.get_mut());
+        let written = pattern::write(value.seed(), value.bytes, buffer, self.stream.get_mut());
         written.map_err(failed(self.app, "cannot send to"))?;
         self.write(end)?;
-        self.expect(value, &Head::Exact(store.stored().to_vec()))
+        self.expect(value, protocol.stored())
     }
 
     pub fn compare_all(&mut self, values: &[Value], buffer: &mut [u8]) -> Result<(), Failure> {
         let protocol = self.app.protocol();
         self.write(&protocol.multiget(values))?;
         if let Some(first) = values.first() {
-            self.expect(first, &Head::Exact(protocol.opening(values.len())))?;
+            self.expect(first, &protocol.opening(values.len()))?;
         }
         for (number, value) in (1..).zip(values) {
             let is_last = number == values.len();
@@ -92,38 +88,33 @@ impl Connection {
             at += bytes.len() as u64;
         }
         let end = if is_last { protocol.tail() } else { protocol.line_end() };
-        self.expect(value, &Head::Exact(end.to_vec()))
+        self.expect(value, end)
     }
 
     /// Reads what has to come now, and not a byte behind it.
-    fn expect(&mut self, value: &Value, head: &Head) -> Result<(), Failure> {
+    fn expect(&mut self, value: &Value, right: &[u8]) -> Result<(), Failure> {
         let mut came = Vec::new();
-        loop {
-            match head.end(&came) {
-                Ok(Some(_)) => return Ok(()),
-                Ok(None) => {}
-                Err(_) => {
-                    // The rest of a refusal is in the buffer.
-                    came.extend(self.stream.buffer());
-                    return Err(unexpected(self.app, value, &came));
-                }
-            }
-            let before = came.len();
+        while came.len() < right.len() {
             let there = self.stream.fill_buf().map_err(failed(self.app, "no answer from"))?;
             if there.is_empty() {
                 return Err(Failure::Answer(format!("{} closed a connection", self.app)));
             }
-            came.extend(&there[..there.len().min(head.most_left(before))]);
-            let taken = head.end(&came).ok().flatten().unwrap_or(came.len());
-            self.stream.consume(taken - before);
+            let taken = there.len().min(right.len() - came.len());
+            came.extend(&there[..taken]);
+            self.stream.consume(taken);
+            if !right.starts_with(&came) {
+                // The rest of a refusal is in the buffer.
+                came.extend(self.stream.buffer());
+                return Err(unexpected(self.app, value, &came));
+            }
         }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::pattern;
     use std::os::unix::net::UnixListener;
 
     const PATIENCE: Duration = Duration::from_secs(60);
@@ -168,10 +159,7 @@ mod tests {
     fn a_refusal_is_told_as_a_whole_and_not_as_a_wrong_byte() {
         let answer = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n";
         let (mut refused, _server) = answering(App::Redis, answer.to_vec());
-        let failure = refused
-            .set(App::Redis.store().unwrap(), &VALUE, &mut buffer())
-            .unwrap_err()
-            .to_string();
+        let failure = refused.set(&VALUE, &mut buffer()).unwrap_err().to_string();
         let words = "redis refuses what it was asked of s00000007: OOM command not allowed when \
                      used memory > 'maxmemory'.";
         // The failure names what came until then; the rest may have been under way.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::client::Client;
 use super::command;
-use super::files;
 use super::plan::{AppCell, AppMode, Plan};
 use super::rates::LargeRate;
 use super::rows::{Offered, params, series, what};
@@ -57,7 +56,7 @@ impl Experiment for Plan {
             plan: self,
             options,
             stop,
-            scratch: scratch(self)?,
+            scratch: Scratch::new(0)?,
             own: CpuClock::new(rustix::process::getpid())?,
             alive: Vec::new(),
             checked: 0,
@@ -278,15 +277,6 @@ impl Bench<'_> {
         let patience = self.options.patience;
         lane.server.check_some(self.plan, value..value + 1, patience, self.stop, spoil)
     }
-}
-
-/// The folder of the measurement, with room for files if the program serves them.
-fn scratch(plan: &Plan) -> Result<Scratch, Failure> {
-    if !plan.app.serves_files() {
-        return Scratch::new(0);
-    }
-    files::allow_open(plan)?;
-    Scratch::new(plan.file_bytes())
 }
 
 /// The part, in 10,000, of what comes in a nanosecond, as a number in 1000 s.

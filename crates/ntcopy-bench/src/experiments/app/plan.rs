@@ -32,24 +32,15 @@ const SERVER_BYTES: u64 = 24 << 20;
 pub enum App {
     Memcached,
     Redis,
-    Storaged,
-    /// nginx, as the distribution has it, of files that it copies.
-    Nginx,
 }
 
-words!(App, Memcached = "memcached", Redis = "redis", Storaged = "storaged", Nginx = "nginx");
+words!(App, Memcached = "memcached", Redis = "redis");
 
 impl App {
-    pub fn serves_files(self) -> bool {
-        matches!(self, App::Storaged | App::Nginx)
-    }
-
     pub fn find(self) -> Result<PathBuf, String> {
         let program = match self {
             App::Memcached => Program::Memcached,
             App::Redis => Program::Redis,
-            App::Storaged => Program::Storaged,
-            App::Nginx => Program::Nginx,
         };
         program.find()
     }
@@ -83,10 +74,6 @@ words!(
 );
 
 impl AppMode {
-    pub fn is_hinted(self) -> bool {
-        self.sends().is_hinted()
-    }
-
     pub fn sends(self) -> Mode {
         match self {
             AppMode::Adaptive => Mode::Adaptive,
@@ -221,23 +208,6 @@ impl Plan {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
     }
 
-    pub fn most_values(&self) -> u64 {
-        let is_chunked = self.modes.contains(&AppMode::Chunked);
-        self.data.small_keys + self.data.large_values * self.data.pieces(is_chunked)
-    }
-
-    pub fn most_connections(&self) -> u32 {
-        let large = self.cells.iter().map(|cell| cell.connections).max().unwrap_or(0);
-        large + self.small_connections
-    }
-
-    /// Bytes of all values as files, which modes share: once whole, and once in pieces.
-    pub fn file_bytes(&self) -> u64 {
-        let data = &self.data;
-        let copies = if self.modes.contains(&AppMode::Chunked) { 2 } else { 1 };
-        (data.small_keys * data.small_bytes + data.large_values * data.large_bytes) * copies
-    }
-
     /// Servers, if those of mode `second-instance` are one.
     fn servers(&self) -> u64 {
         self.modes.iter().filter(|mode| mode.server() == **mode).count() as u64
@@ -246,12 +216,7 @@ impl Plan {
     pub fn memory_bytes(&self) -> u64 {
         let servers = self.servers();
         let values = self.data.large_values * self.data.large_bytes;
-        // A file system in memory takes half of it at most.
-        let programs = SERVER_BYTES * (servers + 1);
-        if self.app.serves_files() {
-            return 2 * self.file_bytes() + programs;
-        }
-        values * SERVER_PERCENT / 100 * servers + programs
+        values * SERVER_PERCENT / 100 * servers + SERVER_BYTES * (servers + 1)
     }
 }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::command;
 use super::connection::{Connection, buffer};
-use super::files;
 use super::plan::{App, AppMode, Plan};
 use super::wire::Value;
 use crate::experiments::http::run::Daemon;
@@ -61,11 +60,7 @@ impl Server {
         patience: Duration,
         stop: &Stop,
     ) -> Result<(), Failure> {
-        let served = match plan.app.serves_files() {
-            true => Some(files::served(plan, mode, at, (patience, stop))?),
-            false => None,
-        };
-        let mut command = command::command(plan, mode, at, served.as_deref())?;
+        let mut command = command::command(plan, at);
         if let Some(Ok(environment)) = plan.hinting.get(&mode) {
             command.envs(environment.iter().map(|(name, value)| (name, value)));
         }
@@ -87,18 +82,17 @@ impl Server {
         self.daemons.iter_mut().find_map(|daemon| daemon.program.gone()).unwrap_or(failure)
     }
 
-    /// Stores every value, if the program does not get them by itself.
+    /// Stores every value.
     fn fill(&self, plan: &Plan, patience: Duration, stop: &Stop) -> Result<(), Failure> {
-        let Some(store) = self.app.store() else { return Ok(()) };
         let mut buffer = buffer();
         let mut small = Connection::open(self.app, &self.small, patience)?;
         for key in 0..plan.data.small_keys {
-            small.set(store, &plan.data.small(key), &mut buffer)?;
+            small.set(&plan.data.small(key), &mut buffer)?;
         }
         let mut large = Connection::open(self.app, &self.large, patience)?;
         for value in plan.data.large_all(0..plan.data.large_values, self.is_chunked) {
             stop.check()?;
-            large.set(store, &value, &mut buffer)?;
+            large.set(&value, &mut buffer)?;
         }
         Ok(())
     }

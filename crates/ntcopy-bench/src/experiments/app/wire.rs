@@ -1,16 +1,12 @@
 //! What goes over the wire: requests, and the answers that a right server gives, byte for byte.
 
-mod head;
-mod http;
 mod memcached;
 mod multiget;
 mod redis;
 
 use super::plan::{App, Data};
-use crate::experiments::http::run::Object;
 use crate::run::{Failure, pattern};
 
-pub use head::{Head, MOST_HEAD_BYTES};
 pub use multiget::{Came, Multiget};
 
 /// Seeds of the values' patterns, far from each other.
@@ -33,7 +29,7 @@ pub trait Protocol: Sync {
     }
 
     /// What stands before a value's bytes.
-    fn head(&self, value: &Value) -> Head;
+    fn head(&self, value: &Value) -> Vec<u8>;
 
     /// What stands after them.
     fn line_end(&self) -> &'static [u8];
@@ -43,13 +39,11 @@ pub trait Protocol: Sync {
 
     /// The program's own words where an answer refuses what was asked.
     fn refusal(&self, answer: &[u8]) -> Option<String>;
-}
 
-/// How values are stored in a program that keeps them in its memory.
-pub trait Store: Sync {
     /// What goes before a value that is to be stored, and what after it.
     fn set(&self, value: &Value) -> (Vec<u8>, &'static [u8]);
 
+    /// The answer to that.
     fn stored(&self) -> &'static [u8];
 }
 
@@ -58,16 +52,6 @@ impl App {
         match self {
             App::Memcached => &memcached::Memcached,
             App::Redis => &redis::Redis,
-            App::Storaged | App::Nginx => &http::Http,
-        }
-    }
-
-    /// None if it serves files.
-    pub fn store(self) -> Option<&'static dyn Store> {
-        match self {
-            App::Memcached => Some(&memcached::Memcached),
-            App::Redis => Some(&redis::Redis),
-            App::Storaged | App::Nginx => None,
         }
     }
 }
@@ -89,11 +73,6 @@ impl Value {
         self.number + if self.is_small { SMALL_SEED } else { LARGE_SEED }
     }
 
-    /// It as a file, or as an object of storaged's.
-    pub fn object(&self) -> Object {
-        Object { path: http::path(self), seed: self.seed(), bytes: self.bytes }
-    }
-
     pub fn compare(&self, at: u64, bytes: &[u8]) -> Result<(), Failure> {
         let socket = u32::try_from(self.number).unwrap_or(u32::MAX);
         let compared = pattern::compare(self.seed(), at, bytes);
@@ -102,12 +81,6 @@ impl Value {
 }
 
 impl Data {
-    /// Every hot value, and every large one or its pieces.
-    pub fn all(self, is_chunked: bool) -> impl Iterator<Item = Value> {
-        let hot = (0..self.small_keys).map(move |key| self.small(key));
-        hot.chain(self.large_all(0..self.large_values, is_chunked))
-    }
-
     /// Large values, or their pieces, as they are stored.
     pub fn large_all(
         self,
@@ -203,8 +176,6 @@ mod tests {
         assert!(missed.contains("refuses") && missed.contains("no such key"), "{missed}");
         let missed = said(App::Memcached, b"END\r\n");
         assert!(missed.contains("answers \"END\\r\\n\""), "{missed}");
-        let missed = said(App::Nginx, b"HTTP/1.1 404 Not Found\r\nServer: nginx\r\n\r\n");
-        assert!(missed.ends_with("s00000007: 404 Not Found"), "{missed}");
         let full = said(App::Memcached, b"SERVER_ERROR out of memory\r\n");
         assert!(full.ends_with("s00000007: SERVER_ERROR out of memory"), "{full}");
     }

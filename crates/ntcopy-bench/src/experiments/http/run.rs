@@ -27,18 +27,14 @@ pub use body_reader::BodyReader;
 pub use client::Client;
 pub(crate) use daemon::Daemon;
 pub use data::Data;
-pub(crate) use data::{Object, link_tree, store, write_files};
-pub(crate) use limits::can_be_mapped;
 pub use limits::{allow_files, place_client};
 pub use load::{Meter, Window};
-pub(crate) use ours::storaged;
 pub(crate) use programs::Program;
 pub use scratch::Scratch;
 pub use setup::Setup;
 #[cfg(not(feature = "tls"))]
 pub use setup::make_certificate;
 pub use stack::{Running, unavailable};
-pub(crate) use theirs::nginx_settings;
 #[cfg(feature = "tls")]
 pub use tls::make_certificate;
 pub use wire::Certificate;

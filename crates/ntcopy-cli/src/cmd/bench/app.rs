@@ -6,10 +6,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ntcopy_bench::experiment::Mode;
 use ntcopy_bench::experiments::app::{self, App, AppMode, Hinting, LargeRate, Plan, Settings};
 use ntcopy_bench::plan::{Cpus, PlanError};
-use ntcopy_bench::run;
 use ntcopy_record::{ExperimentKind, Record, Unavailable};
 
 use super::against::{AgainstArgs, KernelPair};
@@ -21,7 +19,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   ntcopy bench app --kernel um                       memcached, in the kernel with the flag
   ntcopy bench app --kernel um --quick --modes adaptive
-  ntcopy bench app --kernel um --app redis           Redis instead; or nginx, storaged
+  ntcopy bench app --kernel um --app redis           Redis instead
   ntcopy bench app --kernel um --connections 16 --large-rate 0.25,0.5,0.75,max    a curve
   ntcopy bench app --modes second-instance,chunked   on this kernel: what users do today
   ntcopy bench app --kernel um --against unpatched   relative to a stock kernel
@@ -30,11 +28,10 @@ One client asks the program for 100 hot keys at a time, at random moments, wheth
 have been answered; a latency counts from the moment its request was due. Beside that, connections \
 fetch large values and drop them in the socket unread, at an offered rate or without a pause. The \
 program is the distribution's package, has one thread and listens on a unix socket. Redis writes \
-nothing to a disk. nginx and storaged have a file in memory for each value; nginx runs with sendfile \
-off. A multiget over HTTP is its keys' GETs, pipelined on one connection.
+nothing to a disk.
 
 Modes: copy (the program as it is, the baseline), idle (the same without large requests), adaptive \
-(under `ntcopy run`, storaged by its own --mode; the kernel's rule decides), nt (every hint is \
+(under `ntcopy run`; the kernel's rule decides), nt (every hint is \
 obeyed), second-instance (as it is, one instance for hot keys and one for large values), chunked (as \
 it is, large values in pieces of 64 KiB). Servers are started again for each mode and pair.
 
@@ -51,7 +48,7 @@ large one; during it one value of each multiget, and both ends of each large one
 /// Arguments of `bench app`.
 #[derive(clap::Args)]
 pub struct AppArgs {
-    /// The program: memcached, redis, nginx, or storaged, which is ntcopy's own
+    /// The program: memcached or redis
     #[arg(long, value_name = "PROGRAM", default_value = "memcached")]
     app: App,
     /// Boot two CPUs, for program and client, each on one of the host's with an L2 of its own
@@ -109,17 +106,8 @@ impl AppArgs {
         app::plan(&self.settings(), (self.app, program.to_path_buf()), hinting, cpus)
     }
 
-    /// How the program is hinted, as `ntcopy run` would; storaged does it by itself.
+    /// How the program is hinted, as `ntcopy run` would.
     fn hinted(&self, program: &Path, mode: hint::Mode) -> Hinting {
-        if self.app == App::Storaged {
-            let why =
-                run::unavailable(if mode == hint::Mode::Nt { Mode::Nt } else { Mode::Adaptive });
-            return match why {
-                Ok(None) => Ok(Vec::new()),
-                Ok(Some(why)) => Err(why),
-                Err(failure) => Err(failure.to_string()),
-            };
-        }
         let asked = hint::Hint {
             min_bytes: None,
             family: vec![hint::Family::Unix],

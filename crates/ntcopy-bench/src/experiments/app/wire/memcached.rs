@@ -1,6 +1,6 @@
 //! memcached's text protocol.
 
-use super::{Head, Protocol, Store, Value, first_line, words};
+use super::{Protocol, Value, first_line, words};
 
 pub struct Memcached;
 
@@ -10,8 +10,8 @@ impl Protocol for Memcached {
         format!("get {}\r\n", keys.join(" ")).into_bytes()
     }
 
-    fn head(&self, value: &Value) -> Head {
-        Head::Exact(format!("VALUE {} 0 {}\r\n", value.key(), value.bytes).into_bytes())
+    fn head(&self, value: &Value) -> Vec<u8> {
+        format!("VALUE {} 0 {}\r\n", value.key(), value.bytes).into_bytes()
     }
 
     fn line_end(&self) -> &'static [u8] {
@@ -27,9 +27,7 @@ impl Protocol for Memcached {
         let is_one = [&b"SERVER_ERROR"[..], b"CLIENT_ERROR", b"ERROR"];
         is_one.iter().any(|word| line.starts_with(word)).then(|| words(line))
     }
-}
 
-impl Store for Memcached {
     fn set(&self, value: &Value) -> (Vec<u8>, &'static [u8]) {
         (format!("set {} 0 0 {}\r\n", value.key(), value.bytes).into_bytes(), b"\r\n")
     }

@@ -1,6 +1,6 @@
 //! RESP, the protocol of Redis, in its second version.
 
-use super::{Head, Protocol, Store, Value, first_line, words};
+use super::{Protocol, Value, first_line, words};
 
 pub struct Redis;
 
@@ -28,8 +28,8 @@ impl Protocol for Redis {
         format!("*{values}\r\n").into_bytes()
     }
 
-    fn head(&self, value: &Value) -> Head {
-        Head::Exact(format!("${}\r\n", value.bytes).into_bytes())
+    fn head(&self, value: &Value) -> Vec<u8> {
+        format!("${}\r\n", value.bytes).into_bytes()
     }
 
     fn line_end(&self) -> &'static [u8] {
@@ -48,9 +48,7 @@ impl Protocol for Redis {
             _ => None,
         }
     }
-}
 
-impl Store for Redis {
     fn set(&self, value: &Value) -> (Vec<u8>, &'static [u8]) {
         let key = value.key();
         let before = format!("*3\r\n$3\r\nSET\r\n${}\r\n{key}\r\n${}\r\n", key.len(), value.bytes);

@@ -74,25 +74,16 @@ impl Data {
     }
 }
 
-pub struct Object {
+struct Object {
     /// Its path in a URL, and below nginx's root.
-    pub path: String,
-    pub seed: u64,
-    pub bytes: u64,
+    path: String,
+    seed: u64,
+    bytes: u64,
 }
 
 impl Object {
-    /// Writes its bytes, which are made in the room that is given, again and again.
-    pub fn write(&self, room: &mut [u8], to: &mut impl Write) -> io::Result<()> {
-        let mut at = 0;
-        while at < self.bytes {
-            let most = usize::try_from(self.bytes - at).unwrap_or(usize::MAX).min(room.len());
-            let piece = &mut room[..most];
-            pattern::fill(self.seed, at, piece);
-            to.write_all(piece)?;
-            at += piece.len() as u64;
-        }
-        Ok(())
+    fn write(&self, room: &mut [u8], to: &mut impl Write) -> io::Result<()> {
+        pattern::write(self.seed, self.bytes, room, to)
     }
 }
 
@@ -104,7 +95,7 @@ fn objects(cell: &HttpCell) -> impl Iterator<Item = Object> {
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Stores every object in a folder of storaged's, by way of a storaged, as anybody would.
-pub(crate) fn store(
+fn store(
     objects: impl Iterator<Item = Object>,
     data: &Path,
     (patience, stop): (Duration, &Stop),
@@ -136,7 +127,7 @@ pub(crate) fn store(
     storaged.program.goodbye()
 }
 
-pub(crate) fn write_files(
+fn write_files(
     objects: impl Iterator<Item = Object>,
     root: &Path,
     stop: &Stop,
@@ -170,7 +161,7 @@ fn write_file(
 
 /// A tree whose folders are new and whose files are those of another, but for an index: that one is
 /// written to, so each has its own.
-pub fn link_tree(from: &Path, to: &Path) -> io::Result<()> {
+fn link_tree(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;

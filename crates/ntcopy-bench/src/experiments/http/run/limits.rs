@@ -21,19 +21,19 @@ pub fn allow_files(plan: &HttpPlan) -> Result<u64, Failure> {
     let needed = needed.max().unwrap_or(0) + OTHER_FILES;
     if plan.ways.iter().any(|way| way.stack.backend() == Backend::Storaged) {
         let objects = plan.cells.iter().map(HttpCell::objects).max().unwrap_or(0);
-        can_be_mapped(objects, "--object")?;
+        can_be_mapped(objects)?;
     }
     crate::run::allow_files(needed, "fewer --connections or a smaller --dataset")
 }
 
-/// Whether a storaged can have so many objects mapped. `or` is the option that makes them larger.
-pub(crate) fn can_be_mapped(objects: u64, or: &str) -> Result<(), Failure> {
+/// Whether a storaged can have so many objects mapped.
+fn can_be_mapped(objects: u64) -> Result<(), Failure> {
     if objects <= MOST_OBJECTS {
         return Ok(());
     }
     Err(Failure::Limit(format!(
         "{objects} objects are more than a process can have mapped: a smaller --dataset, or a \
-         larger {or}"
+         larger --object"
     )))
 }
 

@@ -12,7 +12,7 @@ use crate::run::Failure;
 /// Seconds that a kept connection may be silent: longer than other modes are measured meanwhile.
 const IDLE_S: u64 = 3600;
 
-pub(crate) fn storaged(
+pub(super) fn storaged(
     mode: &str,
     (workers, objects): (u32, u64),
     data: &Path,

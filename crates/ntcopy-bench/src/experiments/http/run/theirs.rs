@@ -48,7 +48,7 @@ fn nginx_at(at: &Endpoint) -> String {
 }
 
 /// The settings that all forms of nginx share. The folder holds all that it writes.
-pub(crate) fn nginx_settings(folder: &Path, (workers, files): (u32, u64), http: &str) -> String {
+fn nginx_settings(folder: &Path, (workers, files): (u32, u64), http: &str) -> String {
     let shown = folder.display();
     // Its workers would lose root's rights, and with them the way to the folder.
     let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };
