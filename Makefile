@@ -12,7 +12,7 @@ TESTS = test-612 test-c test-programs test-page test-mutants test-module test-se
 	test-module-suite test-module-kasan test-upstream test-suites test-power test-dist
 
 .PHONY: $(TESTS) all demo test test-all lint build program manual library daemons install bench report record clean help \
-	dist release test-units soak soak-daemons hostile fuzz mutations memory free-when-unused docs same
+	dist release soak soak-daemons hostile fuzz mutations memory free-when-unused docs same
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | \
@@ -69,10 +69,6 @@ dist: ## out/dist/: Debian packages and a source tarball that builds offline; pa
 release: ## out/release/VERSION: packages for Debian 12 and 13, the tarball, NOTES.md; of what is committed
 	@scripts/setup.sh build dist
 	@scripts/release.sh
-
-test-units: ## nginx and HAProxy as Debian has them, under the drop-ins of ntcopy advise --unit, by a booted systemd; root: make test-units PACKAGES=out/dist
-	@scripts/setup.sh dist
-	@scripts/test-units.sh $(PACKAGES)
 
 soak: soak-daemons ## random send programs, compared between settings, races on the module, and soak-daemons: make soak MINUTES=10 SEED=1
 	@scripts/setup.sh build kernels

@@ -6,7 +6,6 @@
 //! does, the advice is to leave it, with the figure. Where nothing was measured, the advice is the
 //! command that measures it. `docs/reference/measuring.md` says what each piece rests on.
 
-mod check;
 mod copies;
 mod glibc;
 mod hints;
@@ -21,7 +20,6 @@ mod tunables;
 
 use crate::record::{Machine, Record};
 
-pub use check::{Check, Judged, judge, most_valuable};
 pub use hints::{CacheBytes, Choice, Gains, cache_bytes_by};
 pub use in_flight::{InFlight, for_program};
 pub use points::Gain;
@@ -133,7 +131,7 @@ impl Decision {
     }
 }
 
-/// A value that a drop-in file can carry.
+/// A value of a setting, for programs that set it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     /// `name = value` of sysctl.
@@ -173,7 +171,6 @@ pub struct Advice {
     pub records: Vec<String>,
     /// The command that would give evidence, or more of it.
     pub run: Option<Vec<String>>,
-    pub check: Option<Check>,
 }
 
 impl Advice {
@@ -191,7 +188,6 @@ impl Advice {
             costs: None,
             records: Vec::new(),
             run: None,
-            check: None,
         }
     }
 

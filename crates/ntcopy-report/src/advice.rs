@@ -1,11 +1,7 @@
-//! Advice as text, as JSON, and as the drop-in files of `ntcopy advise --apply`.
+//! Advice as text and as JSON.
 
-pub mod dropins;
-
-use ntcopy_record::advice::{Advice, Decision, Gain, Judged, Source, Target, Value};
+use ntcopy_record::advice::{Advice, Decision, Gain, Source, Target, Value};
 use ntcopy_record::lists::grouped;
-use ntcopy_record::stats::Verdict;
-use ntcopy_record::units::count;
 use serde_json::{Value as Json, json};
 
 use crate::text::{self, hanging};
@@ -98,7 +94,7 @@ fn head(opening: &Opening<'_>, target: &Target) -> String {
     if machine.hypervisor.is_some() {
         out.push_str(&wrapped(
             "A guest: what its neighbours leave of a shared cache changes by the hour, and the \
-             figures with it. ntcopy advise --check measures anew.",
+             figures with it.",
             0,
         ));
     }
@@ -181,8 +177,12 @@ fn gained(gain: &Gain) -> String {
 
 /// One line for both, if there are two.
 fn both_tunables(all: &[Advice]) -> Option<String> {
-    let set = all.iter().filter(|advice| matches!(advice.value, Some(Value::Tunable(..))));
-    (set.count() > 1).then(|| format!("GLIBC_TUNABLES={}", dropins::tunables(all, "")))
+    let tunable = |advice: &Advice| match &advice.value {
+        Some(Value::Tunable(name, value)) => Some(format!("{name}={value}")),
+        _ => None,
+    };
+    let set: Vec<String> = all.iter().filter_map(tunable).collect();
+    (set.len() > 1).then(|| format!("GLIBC_TUNABLES={}", set.join(":")))
 }
 
 /// The records that do not count, by reason.
@@ -204,23 +204,6 @@ fn left_out(sources: &[Source]) -> String {
         }
     }
     out
-}
-
-/// What `ntcopy advise --check` found about one piece of advice, as a line or two.
-pub fn checked(advice: &Advice, judged: &Judged) -> String {
-    let then =
-        advice.gain.map_or(String::new(), |gain| format!("; the record said {}", figure(&gain)));
-    let outcome = match judged.gain.verdict() {
-        Verdict::Win => "held",
-        Verdict::Loss | Verdict::Equal => "did not hold",
-        Verdict::Unresolved => "is unresolved (measure on a quiet machine, without --quick)",
-    };
-    format!(
-        "{outcome}: {}\n    {} over {} now{then}\n",
-        advice.setting.as_deref().unwrap_or(advice.topic.title()),
-        figure(&judged.gain),
-        count(judged.gain.cells, "cell"),
-    )
 }
 
 pub fn json_of(advice: &Advice) -> Json {

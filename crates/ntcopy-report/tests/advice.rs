@@ -1,17 +1,12 @@
-//! Advice as text, JSON and drop-in files, from records made by the tests.
+//! Advice as text, from records made by the tests.
 
 mod common;
-
-use std::path::Path;
 
 use common::{synthetic_rounds, synthetic_sweep};
 use ntcopy_record::Record;
 use ntcopy_record::advice::Tunables;
 use ntcopy_record::advice::{Advice, Decision, Source, Target, Topic, Value, advise};
-use ntcopy_report::advice::{Opening, dropins, terminal};
-
-/// Where the program is that a unit would start.
-const PROGRAM: &str = "/opt/ntcopy/bin/ntcopy";
+use ntcopy_report::advice::{Opening, terminal};
 
 fn target(record: &Record) -> Target {
     Target {
@@ -43,7 +38,6 @@ fn tunable(topic: Topic, name: &str, bytes: u64) -> Advice {
         costs: None,
         records: vec!["a-record".into()],
         run: None,
-        check: None,
     }
 }
 
@@ -98,42 +92,16 @@ fn losses_are_as_plain_as_wins() {
 }
 
 #[test]
-fn tunables_keep_what_is_set_already_and_come_last() {
+fn both_tunables_are_said_in_one_line() {
     let memcpy = "glibc.cpu.x86_non_temporal_threshold";
     let memset = "glibc.cpu.x86_memset_non_temporal_threshold";
     let all = [
         tunable(Topic::MemcpyThreshold, memcpy, 1 << 20),
         tunable(Topic::MemsetThreshold, memset, 2 << 20),
     ];
-    let others = format!("glibc.malloc.check=1:{memcpy}=7");
-    let expected = format!("glibc.malloc.check=1:{memcpy}=1048576:{memset}=2097152");
-    assert_eq!(dropins::tunables(&all, &others), expected);
-    let files = dropins::files(&all, &others, Path::new(PROGRAM));
-    let paths: Vec<&str> = files.iter().map(|file| &*file.path).collect();
-    assert_eq!(paths, [dropins::ENVIRONMENT, dropins::EXAMPLE], "no sysctl without evidence");
-    assert!(files[0].text.contains(&format!("\nGLIBC_TUNABLES={expected}\n")), "{}", files[0].text);
-    let unit = "\n[Service]\n# glibc-memcpy: 0 cells, record a-record\n";
-    assert!(files[1].text.contains(unit), "{}", files[1].text);
-    assert!(files[1].text.contains(&format!("\nEnvironment=GLIBC_TUNABLES={expected}\n")));
     let target = target(&synthetic_rounds());
     let text = terminal(&UNKNOWN, &all, &target, &[]);
     assert!(
         text.contains(&format!("in one line:\n  GLIBC_TUNABLES={memcpy}=1048576:{memset}=2097152"))
     );
-}
-
-#[test]
-fn a_drop_in_is_a_comment_but_for_its_settings() {
-    let (mut all, _) = advice();
-    for advice in &mut all {
-        // What a record calls itself must not become a setting.
-        advice.records = vec!["a\nkernel.panic = 1\nrecord".into()];
-    }
-    for file in dropins::files(&all, "", Path::new(PROGRAM)) {
-        assert!(file.text.starts_with(dropins::MARK) && file.text.ends_with('\n'));
-        for line in file.text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
-            let known = ["-net.core.ntcopy", "[Service]"];
-            assert!(known.iter().any(|start| line.starts_with(start)), "{line}");
-        }
-    }
 }

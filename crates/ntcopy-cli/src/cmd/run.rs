@@ -171,14 +171,6 @@ fn preloads(others: Option<OsString>, library: &Path) -> OsString {
     all
 }
 
-/// Why a program can't be hinted on any kernel.
-pub fn obstacle(program: &OsStr) -> Option<String> {
-    match Program::find(program) {
-        Ok(program) => program.obstacle,
-        Err(missing) => Some(missing.to_string()),
-    }
-}
-
 /// Why the hint is not taken on this kernel.
 fn kernel_obstacle() -> Option<String> {
     (socket::kernel_support() == Support::None).then(|| match socket::other_series() {

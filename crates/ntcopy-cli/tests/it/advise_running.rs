@@ -322,8 +322,7 @@ fn all_processes_are_listed_and_options_that_mean_nothing_are_refused() {
         &["--seconds", "5"][..],
         &["--watch"],
         &["--all", "--pid", "1"],
-        &["--all", "--check"],
-        &["--all", "--apply", "out"],
+        &["--all", "--for", "AuthenticAMD-26-2-1"],
         &["--pid", "abc"],
     ] {
         let output = advise(home.path(), arguments);

@@ -1,9 +1,8 @@
 //! Copies and fills in user space, and what they leave of a hot set.
 
-use super::check::Check;
 use super::pays::{Pays, say_together};
 use super::points::{Point, Question, number, points, word};
-use super::{Advice, Decision, ProfileFacts, Target, Topic};
+use super::{Advice, ProfileFacts, Target, Topic};
 use crate::record::{Cell, ExperimentKind, Record};
 use crate::stats::{THROUGHPUT, WALKS};
 use crate::units::Bytes;
@@ -16,13 +15,6 @@ const NT_BOTH: &str = "nt-both";
 const LIBC: &str = "libc";
 /// A loop that is non-temporal at any size.
 const MOVNTI: &str = "movnti";
-/// The options of `bench memcpy` and `memset`, and the parameters of cells that they take.
-pub const GRID: [(&str, &str); 4] = [
-    ("--size", "size_bytes"),
-    ("--threads", "threads"),
-    ("--source", "source"),
-    ("--destination", "destination"),
-];
 /// How many bytes of a sample the library placed non-temporally.
 const NONTEMPORAL: &str = "nontemporal_bytes";
 
@@ -101,19 +93,17 @@ fn copies(records: &[&Record]) -> Advice {
         least: 1.0,
         run: &["ntcopy", "bench", "memcpy", "--modes", "ours", "--destination", "cold"],
     };
-    let (mut advice, used) = pays.answer();
-    advice.check = checked(&advice, &used, "memcpy", OURS);
-    advice
+    pays.answer().0
 }
 
 fn in_use(records: &[&Record], target: &Target) -> Advice {
     let mut points = ours(records, ExperimentKind::Memcpy, &|cell| destination_is(cell, "hot"));
-    let (mut mode, mut thing) = (OURS, "Non-temporal copies into the same buffer again and again");
+    let mut thing = "Non-temporal copies into the same buffer again and again";
     if points.is_empty() {
         // The library leaves what is in use to the C library; the loop does not.
         let is_hot = |_: &Record, cell: &Cell| destination_is(cell, "hot");
         points = against_libc(records, (ExperimentKind::Memcpy, MOVNTI), &is_hot);
-        (mode, thing) = (MOVNTI, "Copies by MOVNTI into the same buffer again and again");
+        thing = "Copies by MOVNTI into the same buffer again and again";
     }
     let pays = Pays {
         topic: Topic::CopiesInUse,
@@ -126,9 +116,8 @@ fn in_use(records: &[&Record], target: &Target) -> Advice {
         least: 1.0,
         run: &["ntcopy", "bench", "memcpy", "--modes", "ours,movnti", "--destination", "hot"],
     };
-    let (mut advice, used) = pays.answer();
+    let (mut advice, _) = pays.answer();
     advice.current = Some(profile_words(target, |profile| profile.copy_from_bytes));
-    advice.check = checked(&advice, &used, "memcpy", mode);
     advice
 }
 
@@ -151,9 +140,8 @@ fn fills(records: &[&Record], target: &Target) -> Advice {
         least: 1.0,
         run: &["ntcopy", "bench", "memset", "--modes", "ours"],
     };
-    let (mut advice, used) = pays.answer();
+    let (mut advice, _) = pays.answer();
     advice.current = Some(profile_words(target, |profile| profile.fill_from_bytes));
-    advice.check = checked(&advice, &used, "memset", OURS);
     advice
 }
 
@@ -166,15 +154,6 @@ fn profile_words(target: &Target, from: fn(&ProfileFacts) -> Option<u64>) -> Str
     let from =
         from(profile).map_or("never".to_owned(), |bytes| format!("from {} on", Bytes(bytes)));
     format!("non-temporal {from}, by the profile of {} ({})", profile.date, profile.place)
-}
-
-/// `bench memcpy` or `memset` over the cells that the advice rests on.
-fn checked(advice: &Advice, used: &[&Point<'_>], experiment: &str, mode: &str) -> Option<Check> {
-    if advice.decision != Decision::Set {
-        return None;
-    }
-    let command = ["bench", experiment, "--modes", mode];
-    Some(Check::new(&command, &GRID, used, (mode, LIBC, THROUGHPUT)))
 }
 
 /// What copies leave of a hot set on the same core: the victim's speed, and all of it together.
@@ -205,11 +184,6 @@ fn hot_set(records: &[&Record]) -> Advice {
     };
     let (mut advice, used) = pays.answer();
     say_together(&mut advice, &used, (NT_BOTH, COPY), "copies");
-    if advice.decision == Decision::Set {
-        let command = ["bench", "retention", "--victim", "same-core", "--modes", "copy,nt-both"];
-        let options = [("--object", "object_bytes"), ("--hot-set", "hot_set_bytes")];
-        advice.check = Some(Check::new(&command, &options, &used, (NT_BOTH, COPY, WALKS)));
-    }
     advice
 }
 

@@ -4,8 +4,7 @@
 //! interleaved with one as it is. The two differ in the sizes between the two thresholds and
 //! nowhere else; only these tell anything.
 
-use super::check::Check;
-use super::copies::{GRID, l2_bytes};
+use super::copies::l2_bytes;
 use super::pays::spread;
 use super::points::{
     Gain, Point, Question, argument, cells, figure, ids, number, points, tally, wins_from,
@@ -172,8 +171,7 @@ fn raise(function: &Function, tunable: &Tunable, found: &Changed<'_>, now: u64) 
     Some(set(function, tunable, (threshold, now), (gain, &wins), why))
 }
 
-/// The advice to set a threshold; `--list-tunables` names the range that glibc takes. It is measured
-/// again with exactly the threshold that is advised.
+/// The advice to set a threshold; `--list-tunables` names the range that glibc takes.
 fn set(
     function: &Function,
     tunable: &Tunable,
@@ -182,12 +180,9 @@ fn set(
     why: String,
 ) -> Advice {
     let bytes = tunable.range_bytes.map_or(threshold, |(least, most)| threshold.clamp(least, most));
-    let threshold = argument(threshold);
-    let command = ["bench", function.name, "--modes", TUNED, "--libc-threshold", &threshold];
     let mut advice = Advice {
         gain: Some(gain),
         records: ids(used),
-        check: Some(Check::new(&command, &GRID, used, (TUNED, LIBC, THROUGHPUT))),
         ..Advice::bare(function.topic, Decision::Set, why)
     };
     if bytes == now {

@@ -1,6 +1,5 @@
 //! Hints on sends: one choice for a machine, which every piece of advice about sends follows.
 
-use super::check::Check;
 use super::pays::{Pays, say_together};
 use super::points::{Gain, Point, Question, cells, figure, points, tally, word};
 use super::{Advice, Decision, Target, Topic, Value};
@@ -142,9 +141,6 @@ pub(super) fn hinted(
     };
     let (mut advice, used) = pays.answer();
     name_kernel(&mut advice, &used);
-    if advice.decision == Decision::Set {
-        advice.check = again(&used, choice.mode());
-    }
     advice.about = Some(format!("{family} sockets"));
     advice
 }
@@ -160,29 +156,6 @@ pub(super) fn name_kernel(advice: &mut Advice, used: &[&Point<'_>]) {
             ));
         }
     }
-}
-
-/// The same rounds again, in the same kind of kernel.
-fn again(used: &[&Point<'_>], mode: &str) -> Option<Check> {
-    checked("unix", used, ("--family", "family"), (mode, COPY, THROUGHPUT))
-}
-
-/// What measures rounds of these cells again, in the same kind of kernel; none without cells.
-fn checked(
-    experiment: &str,
-    used: &[&Point<'_>],
-    more: (&str, &str),
-    compared: (&str, &str, &'static str),
-) -> Option<Check> {
-    let kernel = &used.first()?.record.machine.kernel_kind;
-    let command = ["bench", experiment, "--kernel", kernel, "--modes", compared.0];
-    let options = [
-        ("--sockets", "sockets"),
-        ("--object", "object_bytes"),
-        ("--dataset", "dataset_bytes"),
-        more,
-    ];
-    Some(Check::new(&command, &options, used, compared))
 }
 
 fn current(name: &str, value: Option<u64>) -> Option<String> {
@@ -378,7 +351,6 @@ fn judge_number(
         value,
         gain,
         records: super::points::ids(used),
-        check: if decision == Decision::Set { again(used, NT) } else { None },
         ..Advice::bare(Topic::CacheBytesSysctl, decision, why)
     }
 }
@@ -482,9 +454,5 @@ pub(super) fn hot_set(records: &[&Record], (choice, sends): (Choice, &Advice)) -
     let (mut advice, used) = pays.answer();
     say_together(&mut advice, &used, (mode, COPY), "sends");
     name_kernel(&mut advice, &used);
-    if advice.decision == Decision::Set {
-        let more = ("--hot-set", "hot_set_bytes");
-        advice.check = checked("retention", &used, more, (mode, COPY, WALKS));
-    }
     advice
 }

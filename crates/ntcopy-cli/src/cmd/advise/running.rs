@@ -42,7 +42,7 @@ pub struct Options {
     #[arg(long, requires = "running")]
     watch: bool,
     /// Measure, on this kernel, what a chain gains at most if copies cost nothing
-    #[arg(long, conflicts_with_all = ["watch", "check", "apply", "other"])]
+    #[arg(long, conflicts_with_all = ["watch", "other"])]
     pub ceiling: bool,
 }
 

@@ -46,8 +46,7 @@ Exit codes: 0 done; 1 failed; 2 usage; 3 not available here; 4 a byte was wrong.
                   rule: hinted bytes are copied normally while no more than \
                   net.core.ntcopy_cache_bytes are in flight. It is where obeyed hints begin to win \
                   over plain sends, and stay. --kernel measures that alone, in a kernel that is \
-                  booted for it or in this one. The record stays; ntcopy advise --apply writes the \
-                  setting.",
+                  booted for it or in this one. The record stays, and ntcopy advise goes by it.",
     after_help = EXAMPLES
 )]
 pub struct Args {

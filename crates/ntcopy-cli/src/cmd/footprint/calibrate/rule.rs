@@ -100,10 +100,7 @@ impl Measured {
     /// Says where the record is, and what to do with the number.
     pub fn say_where(&self) {
         match &self.record {
-            Some(place) => eprintln!(
-                "record: {}; ntcopy advise --apply DIR writes the setting by it",
-                place.display()
-            ),
+            Some(place) => eprintln!("record: {}; ntcopy advise goes by it", place.display()),
             None => eprintln!("no record is kept (--dry-run)"),
         }
     }
