@@ -82,7 +82,7 @@ um) not_here= ;;
 esac
 # shellcheck disable=SC2046 # a list of names
 [ $# -gt 0 ] || set -- $(parts | awk -v not="$not_here" '$3 != "named" && $3 != not { print $1 }')
-cpu=$("$ntcopy" probe --json | sed -n 's/.*"signature": "\([^"]*\)".*/\1/p' | head -n 1)
+cpu=$("$ntcopy" probe --json | sed -n 's/.*"cpu_signature": "\([^"]*\)".*/\1/p' | head -n 1)
 place=bench/record/$(date -u +%F)-${cpu:?the CPU does not say what it is}
 
 mkdir -p "$place"

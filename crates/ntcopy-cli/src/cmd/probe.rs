@@ -5,10 +5,10 @@ mod text;
 use std::fs;
 use std::process::ExitCode;
 
-use ntcopy::cpu::{Cache, Cpu, FEATURES, Feature, Use};
-use ntcopy::hardware;
+use ntcopy::cpu::Cpu;
 use ntcopy::libc::Libc;
 use ntcopy::socket::{self, Support};
+use ntcopy_bench::machine;
 use ntcopy_record::HardwareCounter;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ use serde_json::{Value, json};
                   ntcopy kernel boot -- ntcopy probe"
 )]
 pub struct Args {
-    /// Print one JSON object instead; sizes are in bytes
+    /// Print one JSON object instead: the machine as records have it, the kernel, warnings
     #[arg(long)]
     json: bool,
 }
@@ -68,7 +68,6 @@ pub struct KernelFound {
     pub counted: Option<std::collections::BTreeMap<String, u64>>,
 }
 
-#[derive(Serialize)]
 pub struct Guest {
     pub signature: String,
     pub hypervisor: &'static str,
@@ -99,69 +98,11 @@ impl Findings {
         }
     }
 
-    /// What `--json` prints.
+    /// What `--json` prints: the machine as records have it, and what they have not.
     fn object(&self) -> Value {
-        let Findings { cpu, libc, .. } = self;
-        let caches = |all: &[Cache]| -> Value {
-            let one = |cache: &Cache| {
-                json!({
-                    "level": cache.level,
-                    "kind": cache.kind.name(),
-                    "size_bytes": cache.size_bytes,
-                    "ways": cache.ways,
-                    "line_bytes": cache.line_bytes,
-                    "shared_by_cpus": cache.shared_by_cpus,
-                })
-            };
-            all.iter().map(one).collect()
-        };
-        let instruction = |feature: &Feature| {
-            json!({
-                "feature": feature.name,
-                "instructions": feature.instructions,
-                "used_for": match feature.used_for {
-                    Use::NtStore => "non-temporal store",
-                    Use::NtLoad => "non-temporal load",
-                    Use::Line => "cache line control",
-                    Use::Rep => "temporal string copy",
-                },
-                "available": cpu.has(feature.name),
-            })
-        };
-        let counter = |counter: &HardwareCounter| {
-            json!({
-                "name": counter.name,
-                "available": counter.missing.is_none(),
-                "source": counter.source,
-                "meaning": meaning(counter),
-            })
-        };
         json!({
-            "cpu": {
-                "model": cpu.model_name,
-                "signature": cpu.signature(),
-                "cpus_usable": self.cpus_usable,
-            },
-            "caches": {
-                "llc_bytes": cpu.llc_bytes(),
-                "cpuid": caches(&cpu.caches),
-                "sysfs": caches(&cpu.sysfs_caches),
-                "legacy_l3_bytes": cpu.legacy_l3.map(|l3| l3.size_bytes),
-                "disagreements": cpu.disagreements(),
-            },
-            "instructions": FEATURES.iter().map(instruction).collect::<Value>(),
-            "libc": {
-                "name": libc.name,
-                "version": libc.version,
-                "memcpy_nt_threshold_bytes": libc.memcpy_nt_threshold_bytes,
-                "memset_nt_threshold_bytes": libc.memset_nt_threshold_bytes,
-                "thresholds_from": libc.source,
-                "l3_believed_bytes": libc.l3_believed_bytes,
-            },
+            "machine": machine::describe(),
             "kernel": self.kernel,
-            "counters": self.counters.iter().map(counter).collect::<Value>(),
-            "resctrl": hardware::resctrl().meaning(),
-            "guest": self.guest,
             "warnings": self.warnings,
         })
     }
