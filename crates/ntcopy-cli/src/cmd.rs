@@ -1,5 +1,5 @@
 //! One module a verb. Each has `Args`, what clap parses, and `run`. What they share:
-//! [`colour`], [`help`], [`sources`].
+//! [`help`], [`sources`].
 
 pub mod advise;
 pub mod bench;

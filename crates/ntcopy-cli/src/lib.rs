@@ -7,7 +7,6 @@
 mod say;
 
 mod cmd;
-mod colour;
 #[cfg(test)]
 mod documented;
 

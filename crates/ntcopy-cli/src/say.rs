@@ -14,8 +14,6 @@ use ntcopy_record::foreign::{visible_lines, visible_output};
 use ntcopy_report::text::hanging;
 use rustix::termios::tcgetwinsize;
 
-use crate::colour;
-
 /// It is the standard library's, but for a reader that has gone and for what a terminal obeys.
 macro_rules! print {
     ($($what:tt)*) => { $crate::say::write(format_args!($($what)*), "") };
@@ -34,7 +32,8 @@ macro_rules! eprintln {
 
 /// Writes to standard output; the program ends with 1 where that is impossible.
 pub(crate) fn write(what: Arguments<'_>, end: &str) {
-    put(&visible_output(&format!("{what}{end}")));
+    let text = format!("{what}{end}");
+    is_read(stdout().lock().write_all(visible_output(&text).as_bytes()));
 }
 
 /// Sentences for standard output: on a terminal in lines as wide as it is, and as the help no wider
@@ -50,15 +49,6 @@ fn in_lines(sentences: &[String], columns: Option<usize>) -> String {
         None => format!("{sentence}\n"),
     };
     sentences.iter().map(line).collect()
-}
-
-/// The same for a table or advice, in colours where they are wanted.
-pub(crate) fn write_coloured(what: &str) {
-    put(&colour::of(&visible_output(what)));
-}
-
-fn put(text: &str) {
-    is_read(stdout().lock().write_all(text.as_bytes()));
 }
 
 /// Writes a line, or lines, to standard error.

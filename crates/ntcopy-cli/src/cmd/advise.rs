@@ -13,7 +13,6 @@ use ntcopy_report::advice as show;
 use ntcopy_report::summary;
 
 use super::{not_available, sources};
-use crate::say::write_coloured;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -83,7 +82,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.json {
         println!("{:#}", show::object(&all, &target, &listed));
     } else {
-        write_coloured(&show::terminal(&opening, &all, &target, &listed));
+        print!("{}", show::terminal(&opening, &all, &target, &listed));
     }
     sources::hint(&listed, &target.machine);
     Ok(ExitCode::SUCCESS)

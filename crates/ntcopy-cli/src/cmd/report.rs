@@ -14,7 +14,7 @@ use ntcopy_report::compare::{Side, object, terminal};
 use ntcopy_report::{json, page, summary, table};
 
 use super::{NOT_AVAILABLE, sources};
-use crate::say::{sentences, write_coloured};
+use crate::say::sentences;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,10 +89,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 println!("{}", serde_json::to_string_pretty(&json::object(record))?);
             } else {
                 let text = text(record);
-                write_coloured(&match records.len() {
-                    1 => text,
-                    _ => format!("== {}\n{text}\n", record.header.id),
-                });
+                match records.len() {
+                    1 => print!("{text}"),
+                    _ => println!("== {}\n{text}", record.header.id),
+                }
             }
         }
     }
@@ -144,7 +144,7 @@ fn compared(args: &Args, records: &[Record]) -> anyhow::Result<ExitCode> {
     if args.json {
         println!("{:#}", object(&a, &b, &comparison));
     } else {
-        write_coloured(&terminal(&a, &b, &comparison));
+        print!("{}", terminal(&a, &b, &comparison));
     }
     let is_empty = comparison.cells.is_empty();
     Ok(if is_empty { ExitCode::from(NOT_AVAILABLE) } else { ExitCode::SUCCESS })

@@ -21,7 +21,6 @@ use super::{not_a_clock, on_one_cpu};
 use crate::cmd::{
     NOT_AVAILABLE, WRONG_BYTE, not_available, report, signal_code, unmeasured, usage,
 };
-use crate::say::write_coloured;
 
 /// Whether a mode that is not available was asked for by name.
 pub type IsAsked<'a> = &'a dyn Fn(&Unavailable) -> bool;
@@ -263,7 +262,7 @@ fn say(record: &Record, asked: &Place, place: &Path) {
             eprintln!("ntcopy: mode {} failed: {}", error.mode, error.what);
         }
     } else {
-        write_coloured(&report::text(record));
+        print!("{}", report::text(record));
     }
     eprintln!("record: {}", place.display());
 }
