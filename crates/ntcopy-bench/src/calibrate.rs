@@ -93,15 +93,6 @@ fn today() -> String {
     format!("{:04}-{:02}-{:02}", utc.year(), u8::from(utc.month()), utc.day())
 }
 
-/// A profile as the JSON of its TOML.
-///
-/// # Panics
-///
-/// Never: what the library writes is TOML.
-pub fn json(profile: &Profile) -> serde_json::Value {
-    toml::from_str(&profile.to_toml()).expect("the library writes TOML")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

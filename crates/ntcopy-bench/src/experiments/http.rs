@@ -232,8 +232,8 @@ pub struct Settings {
     /// --quick once]
     #[arg(long, hide = true, value_name = "N", conflicts_with = "against")]
     pub starts: Option<u32>,
-    #[arg(skip)]
+    #[arg(from_global)]
     pub pairs: Option<u32>,
-    #[arg(skip)]
+    #[arg(from_global)]
     pub quick: bool,
 }

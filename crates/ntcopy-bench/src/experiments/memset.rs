@@ -50,9 +50,9 @@ pub struct Settings {
     /// Pages of the memory
     #[arg(long, value_name = "KIND", default_value = "huge")]
     pub pages: Pages,
-    #[arg(skip)]
+    #[arg(from_global)]
     pub pairs: Option<u32>,
-    #[arg(skip)]
+    #[arg(from_global)]
     pub quick: bool,
 }
 

@@ -60,8 +60,8 @@ pub struct Settings {
     /// CPUs of client and server, or one for both [default: wherever the system likes]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cpus: Vec<u32>,
-    #[arg(skip)]
+    #[arg(from_global)]
     pub pairs: Option<u32>,
-    #[arg(skip)]
+    #[arg(from_global)]
     pub quick: bool,
 }

@@ -67,8 +67,8 @@ pub struct Settings {
     /// Sizes of the buffer, whole pages of 4 KiB [default: see --list]
     #[arg(long = "buffer", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub buffer_bytes: Vec<u64>,
-    #[arg(skip)]
+    #[arg(from_global)]
     pub pairs: Option<u32>,
-    #[arg(skip)]
+    #[arg(from_global)]
     pub quick: bool,
 }

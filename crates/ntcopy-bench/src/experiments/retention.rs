@@ -67,9 +67,9 @@ pub struct Settings {
     /// Measure sends, through this address family [default: unix]
     #[arg(long, value_name = "FAMILY")]
     pub family: Option<Family>,
-    #[arg(skip)]
+    #[arg(from_global)]
     pub pairs: Option<u32>,
-    #[arg(skip)]
+    #[arg(from_global)]
     pub quick: bool,
 }
 

@@ -121,9 +121,9 @@ pub struct Settings {
     /// Every combination of the sweep's sockets, data sets and objects (see --list)
     #[arg(long, conflicts_with_all = ["published", "iterations"])]
     pub sweep: bool,
-    #[arg(skip)]
+    #[arg(from_global)]
     pub pairs: Option<u32>,
-    #[arg(skip)]
+    #[arg(from_global)]
     pub quick: bool,
 }
 

@@ -24,10 +24,9 @@ use ntcopy_kernel::boot::HostCpus;
 use ntcopy_record::{ExperimentKind, Unavailable};
 use rustix::process::{Pid, Signal, kill_process};
 
+use self::args::Common;
 pub use self::args::Place;
-use self::args::{Common, Extent};
 pub use self::boot::record_dir;
-pub use self::bulk::worker_args;
 pub use self::launch::{How, IsAsked, NO_TIMING};
 use super::{not_available, signalled};
 
@@ -102,14 +101,9 @@ enum Experiment {
     Worker,
 }
 
-/// The arguments that lead to the reading process.
-pub fn reader_args() -> Vec<String> {
-    ["bench", "reader"].map(str::to_owned).into()
-}
-
-/// The arguments that lead to the answering process.
-fn server_args() -> Vec<String> {
-    ["bench", "server"].map(str::to_owned).into()
+/// The arguments that lead to a hidden process of an experiment: reader, server or worker.
+pub fn process_args(name: &str) -> Vec<String> {
+    ["bench", name].map(str::to_owned).into()
 }
 
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
@@ -117,38 +111,17 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         args.common.place.choose()?;
     }
     let common = &args.common;
-    let Extent { pairs, quick, .. } = common.extent;
-    /// Settings with what every experiment takes.
-    macro_rules! extended {
-        ($settings:expr) => {{
-            let mut settings = $settings;
-            (settings.pairs, settings.quick) = (pairs, quick);
-            settings
-        }};
-    }
     match args.experiment {
-        Experiment::Unix(mut args) => {
-            args.settings = extended!(args.settings);
-            unix::run(common, &args)
-        }
-        Experiment::Http(mut args) => {
-            args.settings = extended!(args.settings);
-            http::run(common, &args)
-        }
-        Experiment::App(mut args) => {
-            args.settings = extended!(args.settings);
-            app::run(common, &args)
-        }
-        Experiment::Net(settings) => net::net(common, &extended!(*settings)),
-        Experiment::Pingpong(settings) => net::pingpong(common, &extended!(*settings)),
-        Experiment::Memcpy(settings) => bulk::memcpy(common, &extended!(*settings)),
-        Experiment::Memset(settings) => bulk::memset(common, &extended!(*settings)),
-        Experiment::Pages(settings) => pages::run(common, &extended!(*settings)),
-        Experiment::Retention(mut args) => {
-            args.settings = extended!(args.settings);
-            retention::run(common, &args)
-        }
-        Experiment::Order(settings) => bulk::order(common, &extended!(*settings)),
+        Experiment::Unix(args) => unix::run(common, &args),
+        Experiment::Http(args) => http::run(common, &args),
+        Experiment::App(args) => app::run(common, &args),
+        Experiment::Net(settings) => net::net(common, &settings),
+        Experiment::Pingpong(settings) => net::pingpong(common, &settings),
+        Experiment::Memcpy(settings) => bulk::memcpy(common, &settings),
+        Experiment::Memset(settings) => bulk::memset(common, &settings),
+        Experiment::Pages(settings) => pages::run(common, &settings),
+        Experiment::Retention(args) => retention::run(common, &args),
+        Experiment::Order(settings) => bulk::order(common, &settings),
         Experiment::List => {
             EXPERIMENTS.iter().for_each(|(experiment, _)| list(experiment));
             Ok(ExitCode::SUCCESS)
@@ -167,7 +140,7 @@ fn names_or_lacks<M: Display>(modes: &[M]) -> impl Fn(&Unavailable) -> bool {
 /// The first CPU that this process may run on, for all of a booted kernel. Where processes take
 /// turns, one CPU is quieter than two, between which the host moves the kernel's threads; and what
 /// shares a CPU's own caches is then the same in every sample.
-pub fn on_one_cpu() -> anyhow::Result<HostCpus> {
+fn on_one_cpu() -> anyhow::Result<HostCpus> {
     let first = run::cpus()?.allowed.first().copied();
     Ok(first.map_or(HostCpus::Any, |cpu| HostCpus::One(cpu as usize)))
 }

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use ntcopy::cpu::Cpu;
 use ntcopy_bench::experiments::footprint::{Call, Level, Plan, TABLE};
-use ntcopy_bench::guest::{self, Needs, Request};
+use ntcopy_bench::guest::Needs;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
-use super::bench::{self, How, IsAsked, Place};
+use super::bench::{How, IsAsked, Place};
 
 /// Repetitions, with `--quick` and without.
 const ROUNDS: [u32; 2] = [21, 63];
@@ -103,15 +103,8 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
 
 fn in_a_booted_kernel(how: &How, is_asked: IsAsked<'_>) -> anyhow::Result<ExitCode> {
     let kernel = how.kernel("which has no caches to displace")?;
-    let request = Request {
-        kernel,
-        kernel_cpus: 1,
-        host_cpus: bench::on_one_cpu()?,
-        needs: Needs { samples: 0, memory_bytes: MEMORY_BYTES, sysctls: Vec::new(), longest: None },
-        place: how.record_dir(&ExperimentKind::Footprint)?,
-        writable: Vec::new(),
-        args: std::env::args_os().skip(1).collect(),
-        command: guest::command_line(),
-    };
+    let needs =
+        Needs { samples: 0, memory_bytes: MEMORY_BYTES, sysctls: Vec::new(), longest: None };
+    let request = how.request(kernel, needs, &ExperimentKind::Footprint)?;
     how.boot(&request, None, is_asked)
 }

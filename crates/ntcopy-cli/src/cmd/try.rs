@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ntcopy_bench::experiments::turns::{Expression, Metric, Plan};
-use ntcopy_bench::guest::{self, Needs, Request};
+use ntcopy_bench::guest::Needs;
 use ntcopy_record::ExperimentKind;
 use ntcopy_record::units::Bytes;
 use serde_json::json;
 
 use super::NOT_AVAILABLE;
-use super::bench::{self, How, NO_TIMING, Place};
+use super::bench::{How, NO_TIMING, Place};
 use super::run::{self, Hinting};
 
 const LEAST_PAIRS: u32 = 5;
@@ -153,21 +153,14 @@ fn in_a_booted_kernel(args: &Args, how: &How) -> anyhow::Result<ExitCode> {
     let kernel = how.kernel(NO_TIMING)?;
     // That it is there is known before a kernel is built.
     Hinting::of(&args.hint, &args.command[0])?;
-    let request = Request {
-        kernel,
-        kernel_cpus: 1,
-        host_cpus: bench::on_one_cpu()?,
-        needs: Needs {
-            samples: u64::from(args.pairs.unwrap_or(0)) * 2,
-            memory_bytes: args.mem.0,
-            sysctls: Vec::new(),
-            longest: None,
-        },
-        place: how.record_dir(&ExperimentKind::Try)?,
-        writable: args.write.clone(),
-        args: inside(&args.command)?,
-        command: guest::command_line(),
+    let needs = Needs {
+        samples: u64::from(args.pairs.unwrap_or(0)) * 2,
+        memory_bytes: args.mem.0,
+        sysctls: Vec::new(),
+        longest: None,
     };
+    let mut request = how.request(kernel, needs, &ExperimentKind::Try)?;
+    (request.writable, request.args) = (args.write.clone(), inside(&args.command)?);
     how.boot(&request, None, &|_| false)
 }
 

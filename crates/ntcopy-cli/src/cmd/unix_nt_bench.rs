@@ -9,7 +9,7 @@ use ntcopy_bench::plan::{CellPlan, CpuPair, Form};
 use ntcopy_bench::run::{self, Clocked, Failure, Rig, RigOptions, Stop};
 use ntcopy_report::text::thousands;
 
-use super::bench::reader_args;
+use super::bench;
 use super::{not_available, unmeasured};
 
 /// No run waits longer than this for a byte to move.
@@ -57,7 +57,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn measure(args: &Args, mode: Mode, stop: &Stop) -> Result<Clocked, Failure> {
-    let options = RigOptions { reader_args: reader_args(), patience: PATIENCE, spoil: false };
+    let reader_args = bench::process_args("reader");
+    let options = RigOptions { reader_args, patience: PATIENCE, spoil: false };
     let mut rig = Rig::alone(&cell(args, &run::cpus()?.allowed), &options, stop)?;
     rig.verify(mode, 1)?;
     rig.run(mode, args.iterations)

@@ -146,9 +146,9 @@ pub struct Settings {
     /// Whether this is one boot of several: the interval is drawn from boots, not from groups.
     #[arg(skip)]
     pub one_boot: bool,
-    #[arg(skip)]
+    #[arg(from_global)]
     pub pairs: Option<u32>,
-    #[arg(skip)]
+    #[arg(from_global)]
     pub quick: bool,
 }
 

@@ -47,11 +47,6 @@ Examples:
 A square matrix of 8-byte numbers is summed, written and copied: row by row, and column by \
 column; with normal stores, and with MOVNTI.";
 
-/// The arguments that lead to the worker.
-pub fn worker_args() -> Vec<String> {
-    ["bench", "worker"].map(str::to_owned).into()
-}
-
 /// Runs `bench memcpy`.
 pub fn memcpy(common: &Common, settings: &memcpy::Settings) -> anyhow::Result<ExitCode> {
     run(common, &ExperimentKind::Memcpy, &settings.modes, &|resources| {
@@ -110,6 +105,6 @@ pub fn run(
         return Err(not_available(why.unwrap_or_else(|| "there is nothing to measure".to_owned())));
     }
     let mut here = How::from(common);
-    here.options.worker_args = worker_args();
+    here.options.worker_args = super::process_args("worker");
     here.measure(&plan, &|line: &Unavailable| named.contains(&line.mode))
 }

@@ -1,11 +1,11 @@
 //! Measures a plan in this kernel or in a booted one, and prints what the record says.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use ntcopy_bench::guest::{self, Bootable, Request};
+use ntcopy_bench::guest::{self, Bootable, Needs, Request};
 use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run::{self, Stop};
@@ -107,16 +107,9 @@ impl<P: Bootable> Launch<'_, P> {
         let (kernel_cpus, host_cpus) = self.kernel_cpus.on_host(kernel)?;
         let inside = Cpus { allowed: (0..kernel_cpus).collect(), sharing_l2: None };
         let plan = (self.plan)(&inside).map_err(usage)?;
-        let request = Request {
-            kernel,
-            kernel_cpus,
-            host_cpus,
-            needs: plan.needs().with_budget(how.options.budget),
-            place: how.record_dir(&self.experiment)?,
-            writable: Vec::new(),
-            args: std::env::args_os().skip(1).collect(),
-            command: guest::command_line(),
-        };
+        let needs = plan.needs().with_budget(how.options.budget);
+        let mut request = how.request(kernel, needs, &self.experiment)?;
+        (request.kernel_cpus, request.host_cpus) = (kernel_cpus, host_cpus);
         say_caveats(plan.caveats());
         how.boot(&request, self.against.as_ref(), self.is_asked)
     }
@@ -182,9 +175,23 @@ impl How {
         }
     }
 
-    /// Where the record goes; nothing is there yet.
-    pub fn record_dir(&self, experiment: &ExperimentKind) -> anyhow::Result<PathBuf> {
-        record_dir(self.place.out.as_deref(), experiment)
+    /// To run again in a booted kernel of one CPU, on one of the host's.
+    pub fn request(
+        &self,
+        kernel: Kind,
+        needs: Needs,
+        experiment: &ExperimentKind,
+    ) -> anyhow::Result<Request> {
+        Ok(Request {
+            kernel,
+            kernel_cpus: 1,
+            host_cpus: on_one_cpu()?,
+            needs,
+            place: record_dir(self.place.out.as_deref(), experiment)?,
+            writable: Vec::new(),
+            args: std::env::args_os().skip(1).collect(),
+            command: guest::command_line(),
+        })
     }
 
     /// The kernel to boot, unless it is an emulator's, for the reason `why`.

@@ -72,7 +72,7 @@ fn served<P: Bootable>(
         experiment,
         // Its processes take turns, and what one of them costs then shows.
         kernel_cpus: KernelCpus::Free(1),
-        worker_args: super::server_args(),
+        worker_args: super::process_args("server"),
         against: None,
         plan,
         is_asked,

@@ -80,7 +80,7 @@ fn sends(common: &Common, args: &RetentionArgs) -> anyhow::Result<ExitCode> {
         common,
         experiment: ExperimentKind::Retention,
         kernel_cpus: KernelCpus::OnePinned,
-        worker_args: super::reader_args(),
+        worker_args: super::process_args("reader"),
         against: args.against.boots(
             common,
             asked,

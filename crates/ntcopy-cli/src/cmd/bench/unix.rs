@@ -94,7 +94,7 @@ pub fn run(common: &Common, args: &UnixArgs) -> anyhow::Result<ExitCode> {
         common,
         experiment: ExperimentKind::Unix,
         kernel_cpus: args.kernel_cpus().or_own_caches(args.own_caches),
-        worker_args: super::reader_args(),
+        worker_args: super::process_args("reader"),
         against: args.against.boots(
             common,
             &args.settings.modes,

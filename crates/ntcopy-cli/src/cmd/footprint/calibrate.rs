@@ -17,7 +17,6 @@ use ntcopy_bench::run::Stop;
 use ntcopy_bench::run::bulk::{Setup, resources};
 use ntcopy_bench::sample::Progress;
 use ntcopy_record::units::Bytes;
-use serde_json::json;
 
 use crate::cmd::{bench, not_available, unmeasured};
 
@@ -60,9 +59,6 @@ pub struct Args {
     /// Sockets of the sends: for tests.
     #[arg(long, hide = true)]
     sockets: Option<String>,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
     /// Measure, print the profile instead of writing it, and keep no record
     #[arg(long)]
     dry_run: bool,
@@ -94,7 +90,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let stop = Stop::on_signals().context("cannot watch for signals")?;
     let setup = Setup {
-        args: bench::worker_args(),
+        args: bench::process_args("worker"),
         patience: Duration::from_secs(args.patience),
         tuned_threshold_bytes: None,
         stop,
@@ -119,9 +115,7 @@ fn rule_alone(args: &Args, kernel: &str) -> anyhow::Result<ExitCode> {
         return Err(not_available(NO_MSG_NTCOPY));
     }
     let rule = rule::measure(args, kernel)?;
-    let text =
-        if args.json { format!("{:#}\n", json!({"rule": rule.json()})) } else { rule.text() };
-    print!("{text}");
+    print!("{}", rule.text());
     rule.say_where();
     Ok(ExitCode::SUCCESS)
 }
@@ -145,37 +139,25 @@ fn finish(
         eprintln!("note: {note}");
     }
     let profile = &calibration.profile;
-    if !args.dry_run {
+    if args.dry_run {
+        print!("{}", profile.to_toml());
+    } else {
         if let Ok(old) = Profile::read(out) {
             eprintln!("note: replaces the profile of {}", old.date);
         }
         profile.write(out)?;
+        print!("{}", summary(calibration));
     }
-    let place = (!args.dry_run).then(|| out.display().to_string());
-    let text = if args.json {
-        let object = json!({
-            "written": place,
-            "seconds": calibration.took.as_secs_f64(),
-            "notes": calibration.notes,
-            "profile": calibrate::json(profile),
-            "rule": rule.map(rule::Measured::json),
-        });
-        format!("{object:#}\n")
-    } else {
-        let profile = if args.dry_run { profile.to_toml() } else { summary(calibration) };
-        profile + &rule.map_or(String::new(), |rule| format!("\n{}", rule.text()))
-    };
-    print!("{text}");
     if let Some(rule) = rule {
+        print!("\n{}", rule.text());
         rule.say_where();
     }
-    match place {
-        Some(place) => eprintln!("profile: {place}"),
-        None => eprintln!("nothing was written (--dry-run)"),
+    if args.dry_run {
+        eprintln!("nothing was written (--dry-run)");
+        return Ok(ExitCode::SUCCESS);
     }
-    if !args.dry_run
-        && !profile::candidates(|name| std::env::var_os(name)).contains(&out.to_owned())
-    {
+    eprintln!("profile: {}", out.display());
+    if !profile::candidates(|name| std::env::var_os(name)).contains(&out.to_owned()) {
         eprintln!("note: the library looks for it elsewhere: {PROFILE_VARIABLE}={}", out.display());
     }
     Ok(ExitCode::SUCCESS)

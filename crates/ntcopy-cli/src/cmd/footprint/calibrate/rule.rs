@@ -8,7 +8,6 @@ use ntcopy_bench::run::Stop;
 use ntcopy_record::advice::{CacheBytes, Gains, cache_bytes_by};
 use ntcopy_record::units::{Bytes, with_interval};
 use ntcopy_record::{ExperimentKind, Record};
-use serde_json::{Value, json};
 
 use super::Args;
 use crate::cmd::{Ended, bench};
@@ -77,24 +76,6 @@ impl Measured {
             self.took.as_secs_f64(),
             self.kernel
         )
-    }
-
-    pub fn json(&self) -> Value {
-        let CacheBytes { bytes, gains, gain } = &self.number;
-        let wins = match gains {
-            Gains::From => "from",
-            Gains::Everywhere => "everywhere",
-            Gains::Nowhere => "nowhere",
-        };
-        json!({
-            "sysctl": SYSCTL,
-            "bytes": bytes,
-            "wins": wins,
-            "gain": gain.as_ref().map(ntcopy_report::advice::gain_json),
-            "kernel": self.kernel,
-            "record": self.record,
-            "seconds": self.took.as_secs_f64(),
-        })
     }
 
     /// Says where the record is, and what to do with the number.
