@@ -7,18 +7,14 @@
  * not have stayed in the caches anyway, and costs where they are read
  * soon. Who calls decides that; this file doesn't.
  *
- * A function a kind of store, for the CPU to be asked which it has. Clearing:
+ * A function a kind of store, for the CPU to be asked which it has:
  *
  *  movnti	8 bytes; every x86-64 CPU
- *  clzero	64 bytes; AMD
- *
- * and copying:
- *
- *  movnti	8 bytes
  *  movdir64b	64 bytes, from memory to memory
  *
- * None needs the FPU. MOVDIR64B could clear as well, from a line of zeros, but
- * was no faster at that than MOVNTI on the first CPU that it was tried on.
+ * Neither needs the FPU. MOVDIR64B could clear as well, from a line of zeros, but
+ * was no faster at that than MOVNTI on the first CPU that it was tried on. Nor
+ * was AMD's CLZERO on a Zen 4.
  *
  * The stores are ordered with nothing, not even with those of this CPU that
  * follow: the caller executes SFENCE before anybody may learn of the pages.
@@ -61,17 +57,6 @@ SYM_FUNC_START(clear_pages_movnti)
 	jnz	.Lclear_movnti
 	RET
 SYM_FUNC_END(clear_pages_movnti)
-
-SYM_FUNC_START(clear_pages_clzero)
-	movq	%rdi, %rax
-	.p2align 4
-.Lclear_clzero:
-	clzero
-	addq	$64, %rax
-	subq	$64, %rsi
-	jnz	.Lclear_clzero
-	RET
-SYM_FUNC_END(clear_pages_clzero)
 
 /*
  * Copy pages.

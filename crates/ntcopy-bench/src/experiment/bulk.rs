@@ -51,8 +51,6 @@ pub enum PageWay {
     Movnti,
     /// MOVDIR64B; a copy by the kernel series' own assembly.
     Movdir64b,
-    /// CLZERO, by the kernel series' own assembly.
-    Clzero,
 }
 
 words!(
@@ -64,8 +62,7 @@ words!(
     SseNtT0 = "sse-nt-t0",
     SseNtNta = "sse-nt-nta",
     Movnti = "movnti",
-    Movdir64b = "movdir64b",
-    Clzero = "clzero"
+    Movdir64b = "movdir64b"
 );
 
 impl PageWay {
@@ -75,7 +72,6 @@ impl PageWay {
             (PageWay::SseNta | PageWay::SseNtNta, Action::Clear) => {
                 Some("a clear has no source to prefetch: it would be the same as with t0")
             }
-            (PageWay::Clzero, Action::Copy) => Some("CLZERO stores zeros, and copies nothing"),
             _ => None,
         }
     }

@@ -23,7 +23,7 @@ itself, and then reads back nothing, some of it (100 bytes of each page) or all 
 
 Ways: rep-b (rep stosb, rep movsb: what the others are compared with), rep-q, sse-t0, sse-nta \
 (normal stores; PREFETCHT0 or PREFETCHNTA on the source), sse-nt-t0, sse-nt-nta (non-temporal \
-stores), movnti, movdir64b, clzero.
+stores), movnti, movdir64b.
 
 Form fork: alloc(buffer); for (;;) { fork(); use(buffer); }. Parent or child writes to the \
 buffer while the other waits, one byte a page or every byte, and the kernel copies the pages. \

@@ -32,7 +32,6 @@ type CopyPages = unsafe extern "C" fn(to: *mut Page, from: *const Page, len_byte
 
 unsafe extern "C" {
     fn ntcopy_clear_pages_movnti(start: *mut Page, len_bytes: usize);
-    fn ntcopy_clear_pages_clzero(start: *mut Page, len_bytes: usize);
     fn ntcopy_copy_pages_movnti(to: *mut Page, from: *const Page, len_bytes: usize) -> usize;
     fn ntcopy_copy_pages_movdir64b(to: *mut Page, from: *const Page, len_bytes: usize) -> usize;
 }
@@ -48,7 +47,7 @@ pub struct PageNt {
 
 /// Every kind in the assembly; of those that the CPU has, the kernel takes the last that can do
 /// what is asked for.
-static ALL: [PageNt; 3] = [
+static ALL: [PageNt; 2] = [
     PageNt {
         name: "movnti",
         feature: "sse2",
@@ -60,12 +59,6 @@ static ALL: [PageNt; 3] = [
         feature: "movdir64b",
         clear: None,
         copy: Some(ntcopy_copy_pages_movdir64b),
-    },
-    PageNt {
-        name: "clzero",
-        feature: "clzero",
-        clear: Some(ntcopy_clear_pages_clzero),
-        copy: None,
     },
 ];
 
@@ -92,7 +85,7 @@ pub fn fence() {
 }
 
 impl PageNt {
-    /// The instruction, in lower case: `movnti`, `movdir64b`, `clzero`.
+    /// The instruction, in lower case: `movnti` or `movdir64b`.
     pub fn name(&self) -> &'static str {
         self.name
     }

@@ -19,7 +19,7 @@ const LINE_BYTES: usize = 64;
 
 pub fn unavailable(way: PageWay) -> Option<String> {
     let is_here = match way {
-        PageWay::Movdir64b | PageWay::Clzero | PageWay::Movnti => kind(way).is_some(),
+        PageWay::Movdir64b | PageWay::Movnti => kind(way).is_some(),
         _ => true,
     };
     (!is_here).then(|| "this CPU does not have it".to_owned())
@@ -52,10 +52,10 @@ fn clear(pages: &mut [Page], way: PageWay) {
         PageWay::RepQ => pages.for_each(stosq),
         PageWay::SseT0 | PageWay::SseNta => pages.for_each(sse_clear::<false>),
         PageWay::SseNtT0 | PageWay::SseNtNta => pages.for_each(sse_clear::<true>),
-        PageWay::Movnti | PageWay::Clzero => {
+        PageWay::Movnti => {
             let Some(kind) = kind(way) else { return };
             pages.for_each(|page| {
-                // Both kinds can clear; one that did not would not verify.
+                // It can clear; one that did not would not verify.
                 let _ = kind.clear(std::slice::from_mut(page));
             });
         }
@@ -78,10 +78,10 @@ fn copy(to: &mut [Page], from: &[Page], way: PageWay) {
         PageWay::SseNta => pages.for_each(|(to, from)| sse_copy::<false, _MM_HINT_NTA>(to, from)),
         PageWay::SseNtT0 => pages.for_each(|(to, from)| sse_copy::<true, _MM_HINT_T0>(to, from)),
         PageWay::SseNtNta => pages.for_each(|(to, from)| sse_copy::<true, _MM_HINT_NTA>(to, from)),
-        PageWay::Movnti | PageWay::Movdir64b | PageWay::Clzero => {
+        PageWay::Movnti | PageWay::Movdir64b => {
             let Some(kind) = kind(way) else { return };
             pages.for_each(|(to, from)| {
-                // CLZERO copies nothing, and is not asked to; it would not verify.
+                // Both can copy; one that did not would not verify.
                 let _ = kind.copy(std::slice::from_mut(to), std::slice::from_ref(from));
             });
         }
