@@ -16,24 +16,17 @@ static IGNORES_SIGPIPE: AtomicBool = AtomicBool::new(false);
 static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
-    IGNORES_SIGPIPE.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
-}
-
-pub fn is_ignored(signal: i32) -> bool {
     // SAFETY: zeros are a valid value of this structure of integers.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
     // SAFETY: nothing is set, and the old action is written to a variable of its type.
-    let result = unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) };
-    result == 0 && action.sa_sigaction == libc::SIG_IGN
+    let result = unsafe { libc::sigaction(libc::SIGPIPE, ptr::null(), &raw mut action) };
+    let is_ignored = result == 0 && action.sa_sigaction == libc::SIG_IGN;
+    IGNORES_SIGPIPE.store(is_ignored, Ordering::Relaxed);
 }
 
 /// Lets the program have the signals as this process got them. Rust's run-time would give it an
-/// empty mask and the default action of SIGPIPE; whoever waits for it needs SIGCHLD.
+/// empty mask and the default action of SIGPIPE.
 pub fn pass_on(command: &mut Command) -> io::Result<()> {
-    let is_restored = [
-        (libc::SIGPIPE, IGNORES_SIGPIPE.load(Ordering::Relaxed)),
-        (libc::SIGCHLD, is_ignored(libc::SIGCHLD)),
-    ];
     // SAFETY: zeros are a valid value of this structure of integers.
     let mut mask: libc::sigset_t = unsafe { mem::zeroed() };
     // SAFETY: nothing is set, and the mask is written to a variable of its type.
@@ -42,9 +35,9 @@ pub fn pass_on(command: &mut Command) -> io::Result<()> {
         return Err(io::Error::from_raw_os_error(error));
     }
     let restore = move || {
-        for (signal, _) in is_restored.iter().filter(|(_, was_ignored)| *was_ignored) {
-            // SAFETY: both can be ignored, and this function may be called after fork.
-            unsafe { libc::signal(*signal, libc::SIG_IGN) };
+        if IGNORES_SIGPIPE.load(Ordering::Relaxed) {
+            // SAFETY: it can be ignored, and this function may be called after fork.
+            unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
         }
         // SAFETY: the mask is a copy of one that the kernel gave; callable after fork.
         match unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, ptr::null_mut()) }

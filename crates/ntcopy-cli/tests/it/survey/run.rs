@@ -97,32 +97,6 @@ fn nodes_that_answer_are_stored_and_the_others_told_of() {
     assert_eq!(records(folder), 3);
 }
 
-#[test]
-fn nodes_together_send_no_more_than_their_bound_and_what_is_stored_stays() {
-    let home = tempfile::tempdir().unwrap();
-    let folder = home.path();
-    for name in ["n1", "n2", "n3", "n4"] {
-        frames(folder, name, 0);
-    }
-    let text = fs::read_to_string(folder.join("n1.frames")).unwrap();
-    let begin = text.lines().next().unwrap().strip_prefix(&format!("{PREFIX}begin ")).unwrap();
-    let bytes = |name: &str| json(begin)[name].as_u64().unwrap();
-    let (raw, packed) = (bytes("raw_bytes"), bytes("packed_bytes"));
-    // Two are stored; the third has no room.
-    let most = (2 * raw + 2 * packed).to_string();
-    let more = ["--parallel", "1", "--max-bytes", &most];
-    let output = survey(folder, "cat $1.frames", "n1,n2,n3,n4", &more).output().unwrap();
-    let object = json(&done(&output, 5));
-    for name in ["n1", "n2"] {
-        assert_eq!(node(&object, name)["state"], "measured", "{object}");
-    }
-    for name in ["n3", "n4"] {
-        let why = node(&object, name)["why"].as_str().unwrap();
-        assert!(why.contains("--max-bytes") && why.contains(&most), "{why}");
-    }
-    assert_eq!(records(folder), 2);
-}
-
 /// Ctrl-C: the tools end, and what came stays.
 #[test]
 fn a_survey_that_is_interrupted_ends_its_tools() {
