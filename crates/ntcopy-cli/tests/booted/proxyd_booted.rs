@@ -2,13 +2,8 @@
 //! none.
 
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
 
-use crate::common::kernel_built;
-
-fn text(output: &Output) -> String {
-    [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat()
-}
+use crate::common::{good, kernel_built, ntcopy, stderr};
 
 /// The program of proxyd's integration tests.
 fn proxyd_tests() -> PathBuf {
@@ -17,20 +12,15 @@ fn proxyd_tests() -> PathBuf {
     of_proxyd.expect("cargo names the program that it made").path
 }
 
-fn ntcopy(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
-    command.stdin(Stdio::null()).args(arguments);
-    command
-}
-
 /// Runs tests of the program in the kernel, with these options of the boot.
 fn run_booted(options: &[&str], tests: &[&str]) {
-    let mut boot = ntcopy(&["kernel", "boot", "--timeout", "600", "--mem", "1G"]);
-    boot.args(options).arg("--").arg(proxyd_tests()).args(tests);
-    let output = boot.args(["--nocapture", "--test-threads", "1"]).output().unwrap();
-    let said = text(&output);
+    let boot = ["kernel", "boot", "--timeout", "600", "--mem", "1G"];
+    let program = proxyd_tests();
+    let program = ["--", program.to_str().expect("UTF-8"), "--nocapture", "--test-threads", "1"];
+    let output = ntcopy(&[&boot[..], options, &program, tests].concat());
+    let said = good(&output) + &stderr(&output);
     let ran = said.contains("test result: ok. ") && !said.contains("test result: ok. 0 passed");
-    assert!(output.status.success() && ran, "{said}");
+    assert!(ran, "{said}");
     assert!(!said.contains("skipped in part"), "a kernel without TLS: {said}");
 }
 

@@ -27,6 +27,11 @@ pub fn ntcopy(arguments: &[&str]) -> Output {
     program.args(arguments).stdin(Stdio::null()).output().expect("the program starts")
 }
 
+/// What a script prints in the user-mode kernel that knows the flag, where it must end well.
+pub fn in_um(script: &str) -> String {
+    good(&ntcopy(&["kernel", "boot", "--timeout", "120", "--", "sh", "-c", script]))
+}
+
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::{env, fs};
 
 use crate::common::{
-    PROGRAM, good, has_flag,
+    PROGRAM, good, has_flag, in_um,
     preload::{PYTHON, SENDER, SENT_BYTES, hinted, library, rises},
     text,
 };
@@ -229,19 +229,12 @@ fn hinted_bytes(lines: &[Vec<&str>]) -> Vec<u64> {
     let folder = tempfile::tempdir().expect("a folder");
     let sender = folder.path().join("sender.py");
     fs::write(&sender, SENDER).expect("a file");
-    let sender = sender.to_str().expect("UTF-8");
     let mut script = String::new();
     for line in lines {
-        let line: Vec<&str> =
-            line.iter().map(|word| if *word == "SENDER" { sender } else { word }).collect();
-        script += &format!("{} && {PROGRAM} stat --once --json && ", line.join(" "));
+        let line = line.join(" ").replace("SENDER", sender.to_str().expect("UTF-8"));
+        script += &format!("{line} && {PROGRAM} stat --once --json && ");
     }
-    script += "true";
-    let booted = Command::new(PROGRAM)
-        .args(["kernel", "boot", "--timeout", "120", "--", "sh", "-c", &script])
-        .output()
-        .expect("the program starts");
-    rises(&good(&booted), hinted)
+    rises(&in_um(&(script + "true")), hinted)
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 
 use crate::common::signal::{self, Signal};
-use crate::common::{PROGRAM, good, json, ntcopy, project, wait_until};
+use crate::common::{PROGRAM, good, in_um, json, project, wait_until};
 
 /// The counters of a kernel that did a bit of everything.
 const COUNTERS: &str = "nontemporal_bytes 750\nfits_cache_bytes 150\ntoo_small_bytes 40\n\
@@ -251,8 +251,7 @@ fn in_a_kernel_that_counts_hinted_sends_are_seen() {
          {PROGRAM} stat --json --interval 10ms --count 2 --pid $$ && \
          {PROGRAM} stat --prometheus"
     );
-    let boot = ["kernel", "boot", "--timeout", "60", "--", "sh", "-c", &script];
-    let text = good(&ntcopy(&boot));
+    let text = in_um(&script);
     let (objects, metrics) = text.split_at(text.find("# HELP").expect("metrics come last"));
     let lines: Vec<Value> = objects.lines().map(json).collect();
     assert_eq!(lines.len(), 3, "{text}");
