@@ -46,7 +46,6 @@ pub struct Findings {
     pub libc: Libc,
     pub kernel: KernelFound,
     pub counters: Vec<HardwareCounter>,
-    pub guest: Option<Guest>,
     /// What the user should know before trusting a figure from here.
     pub warnings: Vec<Warning>,
 }
@@ -68,11 +67,6 @@ pub struct KernelFound {
     pub counted: Option<std::collections::BTreeMap<String, u64>>,
 }
 
-pub struct Guest {
-    pub signature: String,
-    pub hypervisor: &'static str,
-}
-
 #[derive(Serialize)]
 pub struct Warning {
     pub what: String,
@@ -83,18 +77,13 @@ pub struct Warning {
 impl Findings {
     fn gather() -> Findings {
         let (cpu, libc) = (Cpu::detect(), Libc::detect());
-        let guest = cpu.hypervisor.clone().map(|signature| {
-            let hypervisor = hypervisor_name(&signature);
-            Guest { signature, hypervisor }
-        });
         Findings {
-            warnings: warnings(&cpu, &libc, guest.as_ref()),
+            warnings: warnings(&cpu, &libc),
             cpus_usable: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: kernel(),
             counters: ntcopy_bench::hardware::offered(),
             cpu,
             libc,
-            guest,
         }
     }
 
@@ -146,7 +135,7 @@ fn kernel() -> KernelFound {
     }
 }
 
-fn warnings(cpu: &Cpu, libc: &Libc, guest: Option<&Guest>) -> Vec<Warning> {
+fn warnings(cpu: &Cpu, libc: &Libc) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if let Some(warning) = libc.warning(cpu) {
         warnings.push(Warning { what: warning.what, fix: Some(warning.fix) });
@@ -156,36 +145,16 @@ fn warnings(cpu: &Cpu, libc: &Libc, guest: Option<&Guest>) -> Vec<Warning> {
         let what = format!("CPUID and sysfs disagree: {}", disagreements.join("; "));
         warnings.push(Warning { what, fix: None });
     }
-    if let Some(guest) = guest {
-        let what = if guest.signature.starts_with("TCG") {
+    if let Some(hypervisor) = &cpu.hypervisor {
+        let what = if hypervisor.starts_with("TCG") {
             "this CPU is emulated: no time that is measured here means anything".to_owned()
         } else {
             format!(
-                "this is a guest of {}: neighbours may share the last-level cache and the \
-                 memory's bandwidth, so repeat what you measure",
-                guest.hypervisor
+                "this is a guest of {hypervisor}: neighbours may share the last-level cache and the \
+                 memory's bandwidth, so repeat what you measure"
             )
         };
         warnings.push(Warning { what, fix: None });
     }
     warnings
-}
-
-/// Name of the hypervisor that has this signature, by the hypervisors' own documents and Linux's
-/// detection code.
-fn hypervisor_name(signature: &str) -> &'static str {
-    match signature {
-        "KVMKVMKVM" => "KVM",
-        "Linux KVM Hv" => "KVM, as Hyper-V",
-        "Microsoft Hv" => "Hyper-V",
-        "VMwareVMware" => "VMware",
-        "XenVMMXenVMM" => "Xen",
-        "TCGTCGTCGTCG" => "QEMU's emulator",
-        "bhyve bhyve" | "BHyVE BHyVE" => "bhyve",
-        "ACRNACRNACRN" => "ACRN",
-        "VBoxVBoxVBox" => "VirtualBox",
-        "lrpepyh  vr" | "prl hyperv" => "Parallels",
-        "QNXQVMBSQG" => "QNX",
-        _ => "a hypervisor without a known name",
-    }
 }

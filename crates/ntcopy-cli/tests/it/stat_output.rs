@@ -64,7 +64,7 @@ fn count_ends_it_and_counters_that_rest_have_no_share() {
     let lines: Vec<&str> = text.lines().collect();
     // What was before, the head, three lines, and what the three were together.
     assert_eq!(lines.len(), 6, "{text}");
-    assert!(lines[0].contains("1.00 kB were hinted"), "{text}");
+    assert!(lines[0].contains("1000 bytes were hinted"), "{text}");
     assert!(lines[1].trim_start().starts_with("hinted/s"), "{text}");
     assert!(lines[5].ends_with("no bytes were hinted."), "{text}");
 

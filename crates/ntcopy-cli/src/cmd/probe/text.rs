@@ -48,8 +48,8 @@ fn machine(out: &mut String, found: &Findings) {
     row(out, "model", &found.cpu.model_name);
     row(out, "signature", &found.cpu.signature());
     row(out, "usable here", &count(found.cpus_usable, "CPU"));
-    let guest = match &found.guest {
-        Some(guest) => format!("yes, of {} ({})", guest.hypervisor, guest.signature),
+    let guest = match &found.cpu.hypervisor {
+        Some(hypervisor) => format!("yes, of {hypervisor}"),
         None => "no sign of it".to_owned(),
     };
     row(out, "guest", &guest);

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use ntcopy::socket::Counters;
 use ntcopy::uapi;
 use ntcopy_record::foreign;
+use ntcopy_record::units::about_size;
 
 use super::reading::{Interval, Reading, hinted_bytes, nontemporal_share};
 
@@ -15,25 +16,6 @@ const REASONS: [(&str, &str, &str); 4] = [
     (uapi::STAT_READ_BY_KERNEL, "read", "the kernel itself reads them right away"),
     (uapi::STAT_NOT_SUPPORTED, "other", "no such copy here, or nothing to copy"),
 ];
-
-const UNITS: [(u64, &str); 4] =
-    [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
-
-/// Three digits and a unit.
-fn amount(bytes: u64) -> String {
-    // At 999.5 and more, three digits of the smaller unit would round to four.
-    let unit = UNITS.into_iter().find(|(factor, _)| bytes >= factor - factor / 2000);
-    let Some((factor, unit)) = unit else {
-        return format!("{bytes} B");
-    };
-    let value = bytes as f64 / factor as f64;
-    let digits = match value {
-        v if v < 9.995 => 2,
-        v if v < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.digits$} {unit}")
-}
 
 fn percent(share: Option<f64>) -> String {
     // Shown as all or nothing only where it is.
@@ -46,9 +28,9 @@ fn percent(share: Option<f64>) -> String {
 }
 
 pub fn head() -> String {
-    let mut out = format!("{:>9}{:>9}{:>10}", "hinted/s", "NT", "of it NT");
+    let mut out = format!("{:>11}{:>11}{:>10}", "hinted/s", "NT", "of it NT");
     for (_, title, _) in REASONS {
-        let _ = write!(out, "{title:>10}");
+        let _ = write!(out, "{title:>11}");
     }
     out.push('\n');
     out
@@ -59,10 +41,10 @@ pub fn line(interval: &Interval) -> String {
     let added = &interval.added;
     let rate = |bytes: u64| match bytes {
         0 => "-".to_owned(),
-        bytes => amount(interval.per_second(bytes)),
+        bytes => about_size(interval.per_second(bytes)),
     };
     let mut out = format!(
-        "{:>9}{:>9}{:>10}",
+        "{:>11}{:>11}{:>10}",
         rate(hinted_bytes(added)),
         rate(added.get(uapi::STAT_NONTEMPORAL)),
         percent(nontemporal_share(added))
@@ -70,7 +52,7 @@ pub fn line(interval: &Interval) -> String {
     for (name, ..) in REASONS {
         let bytes =
             if name == uapi::STAT_NOT_SUPPORTED { other_bytes(added) } else { added.get(name) };
-        let _ = write!(out, "{:>10}", rate(bytes));
+        let _ = write!(out, "{:>11}", rate(bytes));
     }
     out.push('\n');
     out
@@ -91,7 +73,7 @@ pub fn so_far(reading: &Reading) -> String {
         None => "So far: no bytes were hinted.\n".to_owned(),
         share => format!(
             "So far: {} were hinted, {} of them copied non-temporally.\n",
-            amount(hinted_bytes(&reading.counters)),
+            about_size(hinted_bytes(&reading.counters)),
             percent(share)
         ),
     }
@@ -105,8 +87,8 @@ pub fn summary(whole: &Interval) -> String {
         None => format!("In {seconds:.1} s: no bytes were hinted.\n"),
         share => format!(
             "In {seconds:.1} s: {} were hinted ({}/s), {} of them copied non-temporally.\n",
-            amount(hinted),
-            amount(whole.per_second(hinted)),
+            about_size(hinted),
+            about_size(whole.per_second(hinted)),
             percent(share)
         ),
     }
@@ -117,9 +99,9 @@ pub fn totals(reading: &Reading) -> String {
     let counters = &reading.counters;
     let hinted = hinted_bytes(counters);
     let share = |bytes: u64| percent((hinted > 0).then(|| bytes as f64 / hinted as f64));
-    let mut out = format!("{:<18}{:>9}\n", "Hinted", amount(hinted));
+    let mut out = format!("{:<17}{:>11}\n", "Hinted", about_size(hinted));
     let mut row = |name: &str, bytes: u64, what: &str| {
-        let text = format!("  {name:<16}{:>9}{:>9}  {what}", amount(bytes), share(bytes));
+        let text = format!("  {name:<15}{:>11}{:>9}  {what}", about_size(bytes), share(bytes));
         out.push_str(text.trim_end());
         out.push('\n');
     };
@@ -150,24 +132,6 @@ mod tests {
                          not_supported_bytes 7\n";
 
     #[test]
-    fn amounts_have_three_digits() {
-        for (bytes, text) in [
-            (0, "0 B"),
-            (999, "999 B"),
-            (1000, "1.00 kB"),
-            (9_994, "9.99 kB"),
-            (9_995, "10.0 kB"),
-            (99_950, "100 kB"),
-            (999_499, "999 kB"),
-            (999_500, "1.00 MB"),
-            (17_600_000_000, "17.6 GB"),
-            (u64::MAX, "18446744 TB"),
-        ] {
-            assert_eq!(amount(bytes), text, "{bytes}");
-        }
-    }
-
-    #[test]
     fn all_and_nothing_are_said_only_where_true() {
         assert_eq!(percent(Some(0.0)), "0.0 %");
         assert_eq!(percent(Some(1e-9)), "<0.1 %");
@@ -182,15 +146,15 @@ mod tests {
         let line = line(&testing::interval(500, MIXED));
         assert_eq!(
             head() + &line,
-            " hinted/s       NT  of it NT      fits     small      read     other\n  \
-             8.00 GB  6.00 GB    75.0 %   2.00 GB   8.19 kB         -      14 B\n"
+            "   hinted/s         NT  of it NT       fits      small       read      other\n    \
+             7.5 GiB    5.6 GiB    75.0 %    1.9 GiB    8.0 KiB          -   14 bytes\n"
         );
     }
 
     #[test]
     fn a_reason_of_another_kernel_is_not_lost() {
         let counters = "nontemporal_bytes 1\nnew_reason_bytes 5\nnot_supported_bytes 2\n";
-        assert!(line(&testing::interval(1000, counters)).ends_with("       7 B\n"));
+        assert!(line(&testing::interval(1000, counters)).ends_with("    7 bytes\n"));
     }
 
     #[test]
@@ -199,10 +163,10 @@ mod tests {
         let totals = totals(&reading);
         assert_eq!(totals.lines().count(), 2 + REASONS.len(), "{totals}");
         assert!(totals.lines().all(|line| line.len() <= 80), "{totals}");
-        assert!(totals.contains("  non-temporal      3.00 GB   75.0 %\n"), "{totals}");
-        assert!(totals.contains("  too small         4.09 kB   <0.1 %  pieces below"), "{totals}");
+        assert!(totals.contains("  non-temporal       2.8 GiB   75.0 %\n"), "{totals}");
+        assert!(totals.contains("  too small          4.0 KiB   <0.1 %  pieces below"), "{totals}");
         for text in [so_far(&reading), summary(&testing::interval(2000, MIXED))] {
-            assert!(text.contains("4.00 GB were hinted") && text.contains("75.0 %"), "{text}");
+            assert!(text.contains("3.7 GiB were hinted") && text.contains("75.0 %"), "{text}");
         }
         let nothing = testing::interval(2000, "nontemporal_bytes 0\n");
         assert_eq!(summary(&nothing), "In 2.0 s: no bytes were hinted.\n");
