@@ -42,11 +42,10 @@ const PARAMS: [Param; 27] = [
 ];
 
 /// What else is said of cells that have it in common. What no reader needs has no words.
-const DETAILS: [Param; 43] = [
+const DETAILS: [Param; 42] = [
     ("app", |value, params| Some(text(params.get("app_version").unwrap_or(value)))),
     ("multiget_keys", |value, _| Some(format!("multigets of {} keys", text(value)))),
     ("small_bytes", values),
-    ("chunk_bytes", |value, _| sized("chunks of", value)),
     ("server_cpu", |value, params| placed(value, params, "client_cpu", "program and client")),
     ("sender_cpu", |value, params| placed(value, params, "reader_cpu", "sender and reader")),
     ("sender_cpus", |value, _| Some(format!("senders on CPUs {}", text(value)))),

@@ -2,24 +2,23 @@
 //!
 //! One client multigets hot keys at random moments, and fetches large values beside that, at an
 //! offered rate or without a pause. It is one thread and drops large values unread, in the socket.
-//! The program runs as it is, hinted, and in the ways in which its users keep large values from
-//! small ones today.
+//! The program runs as it is, and hinted.
 
 mod client;
 mod command;
-mod connection;
 mod measure;
 mod plan;
 mod rates;
 mod rows;
 mod server;
+mod store;
 mod traffic;
 mod wire;
 
 pub use self::plan::{
     App, AppCell, AppMode, DEFAULTS_TOML, Data, Hinting, Plan, Settings, defaults, plan,
 };
-pub use self::rates::{LargeRate, Time};
+pub use self::rates::LargeRate;
 
 use ntcopy_record::{Record, number};
 

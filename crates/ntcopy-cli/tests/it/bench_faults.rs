@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 const UNIX: &str = "unix --object 20000 --dataset 100KiB";
 const HTTP: &str = "http --object 20000,100KiB --dataset 400KiB --connections 1,3 --rate off";
-const APP: &str = "app --sample 100ms --dataset 4MiB --large 300KiB \
+const APP: &str = "app --dataset 4MiB --large 300KiB \
                    --connections 3 --rate 300 --large-rate 60MB/s";
 
 fn command(line: &str, out: &Path) -> Command {
@@ -48,7 +48,7 @@ fn a_wrong_byte_is_an_error_row_and_exit_code_4_and_never_a_number() {
              --modes copy,vmsplice"
         ),
         &format!("{HTTP} --modes copy"),
-        &format!("{APP} --modes chunked"),
+        &format!("{APP} --modes idle"),
         "net --family tcp --connections 2 --rate off --modes copy",
         "pingpong --family tcp --duration 0.05 --modes copy",
         "memcpy --size 4099,128KiB --region 8MiB --threads 1 --destination cold",
@@ -190,7 +190,7 @@ fn a_signal_leaves_no_process_and_no_folder_and_a_record_that_was_cut_short() {
     for (line, signal, code) in [
         (&*format!("{UNIX} --sockets 2 --modes copy"), Signal::INT, Some(130)),
         (&*format!("{HTTP} --modes copy"), Signal::INT, Some(130)),
-        (&*format!("{APP} --modes chunked"), Signal::INT, Some(130)),
+        (&*format!("{APP} --modes idle"), Signal::INT, Some(130)),
         ("net --veth --modes copy --rate off", Signal::INT, Some(130)),
         ("net --veth --modes copy --rate off", Signal::KILL, None),
     ] {

@@ -1,5 +1,6 @@
-//! The client: connections for multigets, and for large values that are dropped unread.
+//! The client: connections for multigets, and for large values that are dropped unread, or compared.
 
+use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +10,6 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::pipe::SpliceFlags;
 
 use super::plan::{App, Data};
-use super::server::Server;
 use super::wire::{Came, Multiget, Value, unexpected};
 use crate::run::{Failure, Pipe, Poll, Sink, Stop};
 
@@ -18,6 +18,7 @@ const LARGE: u64 = 1 << 32;
 /// The longest head of a value, or what comes instead, as far as it is told.
 const MOST_HEAD_BYTES: usize = 1024;
 const MOST_TAIL_BYTES: usize = 16;
+const COMPARED_BYTES: usize = 64 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ready {
@@ -29,7 +30,6 @@ pub enum Ready {
 pub struct Client {
     app: App,
     data: Data,
-    is_chunked: bool,
     poll: Poll,
     multigets: Vec<Multiget>,
     /// Multigets and large values that were asked for so far: they take turns.
@@ -37,6 +37,14 @@ pub struct Client {
     smalls: Vec<Small>,
     larges: Vec<Large>,
     sink: Sink,
+    /// Where every byte is compared, instead.
+    comparing: Option<Comparing>,
+}
+
+struct Comparing {
+    room: Vec<u8>,
+    /// Make the next byte of a large value a wrong one, to see that it is noticed.
+    spoils: bool,
 }
 
 struct Small {
@@ -53,8 +61,6 @@ struct Large {
 }
 
 struct Fetch {
-    number: u64,
-    piece: u64,
     value: Value,
     head: Vec<u8>,
     head_came: Vec<u8>,
@@ -66,14 +72,14 @@ struct Fetch {
 impl Client {
     pub fn connect(
         (app, data): (App, Data),
-        server: &Server,
+        at: &Path,
         [smalls, larges]: [u32; 2],
         patience: (Duration, &Stop),
     ) -> Result<Client, Failure> {
         let poll = Poll::new(patience, "")?;
         let multigets = Multiget::all(app, &data);
         let most = multigets.iter().map(|multiget| multiget.bytes).max().unwrap_or(0);
-        let connect = |at: &Path, token: u64| -> Result<UnixStream, Failure> {
+        let connect = |token: u64| -> Result<UnixStream, Failure> {
             let doing = || Failure::io(format!("cannot connect to {app}"));
             let stream = UnixStream::connect(at).map_err(doing())?;
             stream.set_nonblocking(true).map_err(doing())?;
@@ -81,11 +87,11 @@ impl Client {
             Ok(stream)
         };
         let small = |number: u32| -> Result<Small, Failure> {
-            let stream = connect(&server.small, number.into())?;
+            let stream = connect(number.into())?;
             Ok(Small { stream, room: vec![0; most], came: Came::default(), under_way: None })
         };
         let large = |number: u32| -> Result<Large, Failure> {
-            let stream = connect(&server.large, LARGE | u64::from(number))?;
+            let stream = connect(LARGE | u64::from(number))?;
             Ok(Large { stream, under_way: None })
         };
         let smalls = (0..smalls).map(small).collect::<Result<_, _>>()?;
@@ -93,13 +99,13 @@ impl Client {
         Ok(Client {
             app,
             data,
-            is_chunked: server.is_chunked,
             multigets,
             asked: [0; 2],
             smalls,
             larges,
             sink: Sink::new(Pipe::for_object(data.large_bytes)?)?,
             poll,
+            comparing: None,
         })
     }
 
@@ -140,7 +146,7 @@ impl Client {
     }
 
     /// Reads on, and gives when the answer was due, if it is complete. One of its values is
-    /// compared, in turn.
+    /// compared, in turn, or all.
     pub fn read_small(&mut self, number: usize) -> Result<Option<u64>, Failure> {
         let small = &mut self.smalls[number];
         let Some((asked, due_ns)) = small.under_way else {
@@ -154,7 +160,8 @@ impl Client {
             return Ok(None);
         }
         let at = (asked / self.multigets.len() as u64) as usize % multiget.values.len();
-        multiget.compare(answer, at)?;
+        let compared = if self.comparing.is_some() { 0..multiget.values.len() } else { at..at + 1 };
+        compared.into_iter().try_for_each(|at| multiget.compare(answer, at))?;
         small.under_way = None;
         Ok(Some(due_ns))
     }
@@ -171,56 +178,88 @@ impl Client {
     pub fn ask_large(&mut self, number: usize) -> Result<(), Failure> {
         let value = self.asked[1] % self.data.large_values;
         self.asked[1] += 1;
-        let fetch = self.fetch(value, 0);
-        let large = &mut self.larges[number];
-        write(self.app, &large.stream, &self.app.protocol().get(&fetch.value))?;
-        large.under_way = Some(fetch);
-        Ok(())
+        self.ask_value(number, value)
     }
 
-    fn fetch(&self, number: u64, piece: u64) -> Fetch {
-        let value = self.data.large(number, piece, self.is_chunked);
-        let head = self.app.protocol().head(&value);
-        let head_came = Vec::new();
-        Fetch { number, piece, value, head, head_came, has_head: false, got: 0, tail_got: 0 }
+    fn ask_value(&mut self, number: usize, value: u64) -> Result<(), Failure> {
+        let value = self.data.large(value);
+        let protocol = self.app.protocol();
+        let large = &mut self.larges[number];
+        write(self.app, &large.stream, &protocol.get(&value))?;
+        let (head, head_came) = (protocol.head(&value), Vec::new());
+        large.under_way =
+            Some(Fetch { value, head, head_came, has_head: false, got: 0, tail_got: 0 });
+        Ok(())
     }
 
     /// Takes what there is of a large value: how many of its bytes, and whether that was all of it.
     pub fn read_large(&mut self, number: usize) -> Result<(u64, bool), Failure> {
-        let mut taken = 0;
+        let large = &mut self.larges[number];
+        let Some(fetch) = &mut large.under_way else {
+            return Err(unasked(self.app));
+        };
+        let before = fetch.got;
+        let to = (&self.sink, self.comparing.as_mut());
+        let is_whole = fetch.take(self.app, &large.stream, to)?;
+        let taken = fetch.got - before;
+        if is_whole {
+            large.under_way = None;
+        }
+        Ok((taken, is_whole))
+    }
+
+    /// Asks for every hot value and for some large ones, one after the other, and compares every
+    /// byte of them.
+    pub fn check(&mut self, large: Range<u64>, spoil: bool) -> Result<(), Failure> {
+        self.comparing = Some(Comparing { room: vec![0; COMPARED_BYTES], spoils: spoil });
+        for _ in 0..self.multigets.len() {
+            self.ask_small(0, 0)?;
+            self.answered()?;
+        }
+        for value in large {
+            self.ask_value(0, value)?;
+            self.answered()?;
+        }
+        self.comparing = None;
+        Ok(())
+    }
+
+    /// Waits for the one answer that is under way.
+    fn answered(&mut self) -> Result<(), Failure> {
         loop {
-            let large = &mut self.larges[number];
-            let Some(fetch) = &mut large.under_way else {
-                return Err(unasked(self.app));
-            };
-            let before = fetch.got;
-            let is_whole = fetch.take(self.app, &large.stream, &self.sink)?;
-            taken += fetch.got - before;
-            if !is_whole {
-                return Ok((taken, false));
+            let ready = self.wait(Duration::MAX)?;
+            for event in 0..ready {
+                self.heard();
+                let is_whole = match self.ready(event) {
+                    Ready::Small(number) => self.read_small(number)?.is_some(),
+                    Ready::Large(number) => self.read_large(number)?.1,
+                };
+                if is_whole {
+                    return Ok(());
+                }
             }
-            let (value, next) = (fetch.number, fetch.piece + 1);
-            if next == self.data.pieces(self.is_chunked) {
-                large.under_way = None;
-                return Ok((taken, true));
-            }
-            let fetch = self.fetch(value, next);
-            let large = &mut self.larges[number];
-            write(self.app, &large.stream, &self.app.protocol().get(&fetch.value))?;
-            large.under_way = Some(fetch);
         }
     }
 }
 
 impl Fetch {
-    /// Takes what there is; whether it was all. Head and tail are compared, the value is dropped.
-    fn take(&mut self, app: App, stream: &UnixStream, sink: &Sink) -> Result<bool, Failure> {
+    /// Takes what there is; whether it was all. Head and tail are compared, the value is dropped,
+    /// unless it is compared, too.
+    fn take(
+        &mut self,
+        app: App,
+        stream: &UnixStream,
+        (sink, comparing): (&Sink, Option<&mut Comparing>),
+    ) -> Result<bool, Failure> {
         if !self.takes_head(app, stream)? {
             return Ok(false);
         }
         if self.got < self.value.bytes {
             // All that is there now; a second call to find nothing would double the price.
-            self.got += drop_some(sink, app, stream, self.value.bytes - self.got)?;
+            self.got += match comparing {
+                None => drop_some(sink, app, stream, self.value.bytes - self.got)?,
+                Some(comparing) => comparing.some(app, stream, &self.value, self.got)?,
+            };
         }
         Ok(self.got == self.value.bytes && self.takes_tail(app, stream)?)
     }
@@ -265,6 +304,25 @@ impl Fetch {
     }
 }
 
+impl Comparing {
+    /// Compares what there is of a value from that place on; 0 if there is nothing now.
+    fn some(
+        &mut self,
+        app: App,
+        stream: &UnixStream,
+        value: &Value,
+        at: u64,
+    ) -> Result<u64, Failure> {
+        let most = self.room.len().min((value.bytes - at) as usize);
+        let got = read(app, stream, &mut self.room[..most])?;
+        if got > 0 && std::mem::take(&mut self.spoils) {
+            self.room[0] ^= 1;
+        }
+        value.compare(at, &self.room[..got])?;
+        Ok(got as u64)
+    }
+}
+
 /// Drops what there is, at most `most` bytes; 0 if there is nothing now.
 fn drop_some(sink: &Sink, app: App, stream: &UnixStream, most: u64) -> Result<u64, Failure> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -303,4 +361,55 @@ fn closed(app: App) -> Failure {
 
 fn unasked(app: App) -> Failure {
     Failure::Answer(format!("{app} sends what was not asked for"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixListener;
+
+    use super::super::wire::tests::{DATA, answer};
+    use super::*;
+    use crate::run::pattern;
+
+    /// Answers a connection's multigets in turn, and another one's large value. They stay open.
+    fn serve(app: App, listener: &UnixListener) -> [UnixStream; 2] {
+        let [mut small, mut large] = [0; 2].map(|_| listener.accept().unwrap().0);
+        for multiget in Multiget::all(app, &DATA) {
+            small.read_exact(&mut vec![0; multiget.request.len()]).unwrap();
+            small.write_all(&answer(app, &multiget)).unwrap();
+        }
+        let (protocol, value) = (app.protocol(), DATA.large(2));
+        large.read_exact(&mut vec![0; protocol.get(&value).len()]).unwrap();
+        let mut bytes = vec![0; value.bytes as usize];
+        pattern::fill(value.seed(), 0, &mut bytes);
+        let whole = [&protocol.head(&value), &bytes[..], protocol.tail()].concat();
+        // In two pieces: a head may end in the middle of what comes. Who sees a wrong byte leaves.
+        let _ = large.write_all(&whole[..3]).and_then(|()| large.write_all(&whole[3..]));
+        [small, large]
+    }
+
+    #[test]
+    fn right_values_are_taken_and_a_wrong_byte_is_noticed() {
+        for app in App::ALL.iter().copied() {
+            for spoil in [false, true] {
+                let folder = tempfile::tempdir().unwrap();
+                let at = folder.path().join("s");
+                let listener = UnixListener::bind(&at).unwrap();
+                let server = std::thread::spawn(move || serve(app, &listener));
+                let patience = (Duration::from_secs(60), &Stop::default());
+                let mut client = Client::connect((app, DATA), &at, [1, 1], patience).unwrap();
+                match client.check(2..3, spoil) {
+                    Ok(()) => assert!(!spoil, "{app}"),
+                    Err(Failure::WrongByte(wrong)) => {
+                        assert!(spoil, "{app}: {wrong:?}");
+                        assert_eq!(wrong.position, 0);
+                    }
+                    Err(failure) => panic!("{app}: {failure}"),
+                }
+                drop(client);
+                server.join().unwrap();
+            }
+        }
+    }
 }

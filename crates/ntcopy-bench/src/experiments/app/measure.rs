@@ -99,8 +99,8 @@ impl Bench<'_> {
             if mode.server() != mode || !self.alive.contains(&mode) {
                 continue;
             }
-            let patience = self.options.patience;
-            match Server::start(self.plan, mode, self.scratch.path(), patience, self.stop) {
+            let patience = (self.options.patience, self.stop);
+            match Server::start(self.plan, mode, self.scratch.path(), patience) {
                 Ok(server) => lanes.push(Lane { mode, server }),
                 Err(_) if self.stop.signal().is_some() => return Err(Halt::Stopped),
                 // Nothing was measured yet, and nothing can be compared.
@@ -172,7 +172,7 @@ impl Bench<'_> {
         let data = (self.plan.app, self.plan.data);
         let connections = [self.plan.small_connections, connections];
         let mut client =
-            Client::connect(data, server, connections, (self.options.patience, self.stop))?;
+            Client::connect(data, &server.at, connections, (self.options.patience, self.stop))?;
         let cpu = || Ok([self.own.ns()?, server.cpu_ns()?]);
         traffic::run(&mut client, asked, Meter::new(&cpu))
     }
@@ -274,8 +274,8 @@ impl Bench<'_> {
         let value = self.checked % self.plan.data.large_values;
         let spoil = self.options.spoil && self.checked == 0;
         self.checked += 1;
-        let patience = self.options.patience;
-        lane.server.check_some(self.plan, value..value + 1, patience, self.stop, spoil)
+        let patience = (self.options.patience, self.stop);
+        lane.server.check(self.plan, value..value + 1, patience, spoil)
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::rates::{LargeRate, Time};
+use super::rates::LargeRate;
 use crate::experiment::{Mode, Rate, reads_defaults, size, with_baseline, words};
 use crate::experiments::http::run::Program;
 use crate::plan::error::{check_connections, check_pairs, check_zeros, two_places};
@@ -19,8 +19,6 @@ pub const DEFAULTS_TOML: &str = include_str!("../../../../../bench/experiments/a
 
 /// Connections beyond this are more than memcached takes as it comes.
 const MOST_CONNECTIONS: u32 = 900;
-/// A sample whose length was asked for has a warm-up of one part in this many.
-const WARM_UP_PART: u32 = 5;
 /// The number of values that the digits of a key can tell apart.
 const MOST_VALUES: u64 = 1_000_000;
 /// The memory that a server of large values takes, in percent of the values.
@@ -46,7 +44,7 @@ impl App {
     }
 }
 
-/// How the program runs, or what its user does about large values.
+/// How the program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AppMode {
     /// The program as it is: the baseline.
@@ -57,21 +55,9 @@ pub enum AppMode {
     Adaptive,
     /// Hinted by `ntcopy run`; every hint is obeyed.
     Nt,
-    /// The program as it is, with a second instance for the large values.
-    SecondInstance,
-    /// The program as it is, with large values stored and fetched in pieces.
-    Chunked,
 }
 
-words!(
-    AppMode,
-    Copy = "copy",
-    Idle = "idle",
-    Adaptive = "adaptive",
-    Nt = "nt",
-    SecondInstance = "second-instance",
-    Chunked = "chunked"
-);
+words!(AppMode, Copy = "copy", Idle = "idle", Adaptive = "adaptive", Nt = "nt");
 
 impl AppMode {
     pub fn sends(self) -> Mode {
@@ -95,7 +81,6 @@ pub struct Defaults {
     pub modes: Vec<AppMode>,
     pub large_bytes: u64,
     pub dataset_bytes: u64,
-    pub chunk_bytes: u64,
     pub small_bytes: u64,
     pub small_keys: u64,
     pub multiget: u64,
@@ -113,8 +98,7 @@ reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct Settings {
-    /// Modes to compare with copy and idle [default: adaptive,nt,second-instance,chunked; with
-    /// --quick adaptive,nt]
+    /// Modes to compare with copy and idle [default: adaptive,nt]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<AppMode>,
     /// Size of a large value [default: 1MiB]
@@ -123,9 +107,6 @@ pub struct Settings {
     /// Size of all large values of a server together [default: 256MiB; with --quick 128MiB]
     #[arg(long = "dataset", value_name = "SIZE", value_parser = size)]
     pub dataset_bytes: Option<u64>,
-    /// Size of a hot value [default: 1KiB]
-    #[arg(long = "small", value_name = "SIZE", value_parser = size)]
-    pub small_bytes: Option<u64>,
     /// Connections that fetch large values [default: 1,16,64; with --quick 16]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub connections: Vec<u32>,
@@ -137,12 +118,6 @@ pub struct Settings {
     /// pause, or a number a second [default: 0.2]
     #[arg(long = "rate", value_name = "FRACTION|REQ/S", value_parser = small_rate)]
     pub small_rate: Option<Rate>,
-    /// How long the clocked part of a sample lasts [default: 500ms; with --quick 200ms]
-    #[arg(long, value_name = "TIME")]
-    pub sample: Option<Time>,
-    /// CPUs of program and client, or one for both [default: the first two]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub cpus: Vec<u32>,
     /// Whether this is one boot of several: the interval is drawn from boots, not from groups.
     #[arg(skip)]
     pub one_boot: bool,
@@ -164,17 +139,9 @@ fn small_rate(text: &str) -> Result<Rate, String> {
 pub struct Data {
     pub large_bytes: u64,
     pub large_values: u64,
-    /// Bytes of a piece of one in mode `chunked`.
-    pub chunk_bytes: u64,
     pub small_bytes: u64,
     pub small_keys: u64,
     pub multiget: u64,
-}
-
-impl Data {
-    pub fn pieces(&self, is_chunked: bool) -> u64 {
-        if is_chunked { self.large_bytes.div_ceil(self.chunk_bytes) } else { 1 }
-    }
 }
 
 /// What a program has in its environment when it is hinted, or why the hint would reach no socket.
@@ -208,7 +175,6 @@ impl Plan {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
     }
 
-    /// Servers, if those of mode `second-instance` are one.
     fn servers(&self) -> u64 {
         self.modes.iter().filter(|mode| mode.server() == **mode).count() as u64
     }
@@ -252,12 +218,9 @@ pub fn plan(
         small_rate: settings.small_rate.unwrap_or_else(|| known(&defaults.small_rate)),
         cells: rates.into_iter().flat_map(cell).collect(),
         pairs,
-        sample: settings.sample.map_or(ms(defaults.sample_ms), |asked| asked.0),
-        warm_up: match settings.sample {
-            Some(asked) => asked.0 / WARM_UP_PART,
-            None => ms(defaults.warm_up_ms),
-        },
-        cpus: two_places(&settings.cpus, cpus, TWO_CPUS)?,
+        sample: ms(defaults.sample_ms),
+        warm_up: ms(defaults.warm_up_ms),
+        cpus: two_places(&[], cpus, TWO_CPUS)?,
     })
 }
 
@@ -278,8 +241,7 @@ fn modes(settings: &Settings) -> Vec<AppMode> {
 fn data(settings: &Settings) -> Result<Data, PlanError> {
     let defaults = defaults(settings.quick);
     let large_bytes = settings.large_bytes.unwrap_or(defaults.large_bytes);
-    let small_bytes = settings.small_bytes.unwrap_or(defaults.small_bytes);
-    check_zeros(&[("large", large_bytes == 0), ("small", small_bytes == 0)])?;
+    check_zeros(&[("large", large_bytes == 0)])?;
     let dataset = settings.dataset_bytes.unwrap_or(defaults.dataset_bytes.max(large_bytes));
     let large_values = dataset / large_bytes;
     if !(1..=MOST_VALUES).contains(&large_values) {
@@ -288,8 +250,7 @@ fn data(settings: &Settings) -> Result<Data, PlanError> {
     Ok(Data {
         large_bytes,
         large_values,
-        chunk_bytes: defaults.chunk_bytes.min(large_bytes),
-        small_bytes,
+        small_bytes: defaults.small_bytes,
         small_keys: defaults.small_keys,
         multiget: defaults.multiget,
     })
@@ -328,18 +289,9 @@ mod tests {
             (Settings { connections: vec![0], ..default() }, "--connections 0"),
             (Settings { large_bytes: Some(0), ..default() }, "--large 0"),
             (Settings { dataset_bytes: Some(100), ..default() }, "--dataset 100"),
-            (Settings { cpus: vec![7], ..default() }, "--cpus 7"),
-            (Settings { cpus: vec![0, 0, 0], ..default() }, "--cpus"),
         ] {
             let said = planned(&settings, &[0, 1]).unwrap_err().to_string();
             assert!(said.contains(words), "{said}");
         }
-    }
-
-    #[test]
-    fn a_sample_lasts_as_long_as_was_asked() {
-        let sample = Some(Time(Duration::from_secs(2)));
-        let plan = planned(&Settings { sample, quick: true, ..Settings::default() }, &[0]).unwrap();
-        assert_eq!((plan.sample.as_millis(), plan.warm_up.as_millis()), (2000, 400));
     }
 }

@@ -1,7 +1,6 @@
-//! Rates and times, as a user writes them.
+//! Rates, as a user writes them.
 
 use std::str::FromStr;
-use std::time::Duration;
 
 use crate::experiment::bytes_per_second;
 
@@ -49,36 +48,9 @@ impl FromStr for LargeRate {
     }
 }
 
-/// How long a sample lasts: one minute at most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Time(pub Duration);
-
-impl FromStr for Time {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Time, String> {
-        let units = [("us", 1), ("ms", 1_000), ("s", 1_000_000)];
-        let found = units.into_iter().find_map(|(unit, us)| Some((text.strip_suffix(unit)?, us)));
-        let us = found.and_then(|(digits, us)| digits.parse::<u64>().ok()?.checked_mul(us));
-        match us {
-            Some(us @ 1..=60_000_000) => Ok(Time(Duration::from_micros(us))),
-            _ => Err(format!("`{text}`: a time as 500us, 1ms or 2s, of one minute at most")),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_time_has_its_unit() {
-        let us = |text: &str| text.parse::<Time>().map(|time| time.0.as_micros());
-        assert_eq!((us("1ms"), us("500us"), us("2s")), (Ok(1000), Ok(500), Ok(2_000_000)));
-        for text in ["", "1", "ms", "0ms", "-1ms", "0.5ms", "61s", "1 ms"] {
-            assert!(us(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn a_rate_is_the_most_a_part_or_bytes_a_second() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ntcopy_record::Params;
 
-use super::plan::{AppCell, AppMode, Plan};
+use super::plan::{AppCell, Plan};
 use super::traffic::Window;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,6 @@ pub fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> 
     let form = if offered.large_per_1000_s.is_some() { "open" } else { "closed" };
     let [server_cpu, client_cpu] = plan.cpus;
     let bytes_per_s = |rate: u64| (rate as f64 / 1000.0 * data.large_bytes as f64).round() as u64;
-    let is_chunked = plan.modes.contains(&AppMode::Chunked);
     crate::plan::params([
         ("app", plan.app.as_str().into()),
         ("app_version", version.into()),
@@ -39,7 +38,6 @@ pub fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> 
         ("server_cpu", server_cpu.into()),
         ("client_cpu", client_cpu.into()),
         ("offered_requests_per_1000_s", offered.small_per_1000_s.into()),
-        ("chunk_bytes", is_chunked.then_some(data.chunk_bytes).into()),
         ("offered_bytes_per_s", offered.large_per_1000_s.map(bytes_per_s).into()),
     ])
 }

@@ -81,30 +81,12 @@ impl Value {
 }
 
 impl Data {
-    /// Large values, or their pieces, as they are stored.
-    pub fn large_all(
-        self,
-        numbers: std::ops::Range<u64>,
-        is_chunked: bool,
-    ) -> impl Iterator<Item = Value> {
-        numbers.flat_map(move |number| {
-            (0..self.pieces(is_chunked)).map(move |piece| self.large(number, piece, is_chunked))
-        })
-    }
-
     pub fn small(&self, number: u64) -> Value {
         Value { is_small: true, number, bytes: self.small_bytes }
     }
 
-    /// A piece of a large value, as it is stored.
-    pub fn large(&self, number: u64, piece: u64, is_chunked: bool) -> Value {
-        let pieces = self.pieces(is_chunked);
-        let before = piece * self.chunk_bytes;
-        let bytes = match is_chunked {
-            true => (self.large_bytes - before).min(self.chunk_bytes),
-            false => self.large_bytes,
-        };
-        Value { is_small: false, number: number * pieces + piece, bytes }
+    pub fn large(&self, number: u64) -> Value {
+        Value { is_small: false, number, bytes: self.large_bytes }
     }
 }
 
@@ -136,32 +118,30 @@ fn first_line(bytes: &[u8]) -> &[u8] {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
     pub const DATA: Data = Data {
         large_bytes: 150_000,
         large_values: 4,
-        chunk_bytes: 65_536,
         small_bytes: 100,
         small_keys: 512,
         multiget: 100,
     };
 
-    #[test]
-    fn pieces_are_the_whole_value_and_no_two_have_a_key_in_common() {
-        let mut keys = Vec::new();
-        for number in 0..DATA.large_values {
-            let pieces = (0..DATA.pieces(true)).map(|piece| DATA.large(number, piece, true));
-            let pieces: Vec<Value> = pieces.collect();
-            assert_eq!(pieces.iter().map(|piece| piece.bytes).sum::<u64>(), DATA.large_bytes);
-            keys.extend(pieces.iter().map(Value::key));
+    /// The answer that a right server gives.
+    pub fn answer(app: App, multiget: &Multiget) -> Vec<u8> {
+        let protocol = app.protocol();
+        let mut answer = protocol.opening(multiget.values.len());
+        for value in &multiget.values {
+            answer.extend(protocol.head(value));
+            let mut bytes = vec![0; value.bytes as usize];
+            pattern::fill(value.seed(), 0, &mut bytes);
+            answer.extend(bytes);
+            answer.extend(protocol.line_end());
         }
-        let count = keys.len();
-        keys.sort();
-        keys.dedup();
-        assert_eq!((keys.len(), count), (12, 12));
-        assert_eq!(DATA.large(3, 0, false).bytes, DATA.large_bytes);
+        answer.extend(&protocol.tail()[protocol.line_end().len()..]);
+        answer
     }
 
     #[test]

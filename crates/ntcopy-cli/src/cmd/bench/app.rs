@@ -21,7 +21,6 @@ Examples:
   ntcopy bench app --kernel um --quick --modes adaptive
   ntcopy bench app --kernel um --app redis           Redis instead
   ntcopy bench app --kernel um --connections 16 --large-rate 0.25,0.5,0.75,max    a curve
-  ntcopy bench app --modes second-instance,chunked   on this kernel: what users do today
   ntcopy bench app --kernel um --against unpatched   relative to a stock kernel
 
 One client asks the program for 100 hot keys at a time, at random moments, whether or not others \
@@ -32,12 +31,11 @@ nothing to a disk.
 
 Modes: copy (the program as it is, the baseline), idle (the same without large requests), adaptive \
 (under `ntcopy run`; the kernel's rule decides), nt (every hint is \
-obeyed), second-instance (as it is, one instance for hot keys and one for large values), chunked (as \
-it is, large values in pieces of 64 KiB). Servers are started again for each mode and pair.
+obeyed). Servers are started again for each mode and pair.
 
 A booted kernel has one CPU for program and client, or two with --own-caches. There and on this \
-kernel the program is kept on the first CPU and the client on the second, unless --cpus says \
-otherwise.
+kernel the program is kept on the first CPU that this process may run on, and the client on the \
+second.
 
 With --against what is offered is found out in the first boot: --large-rate is no fraction then \
 [default: 1GB/s], --connections [default: 16,64]. idle is the other kernel's.

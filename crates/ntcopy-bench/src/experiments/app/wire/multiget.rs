@@ -85,24 +85,8 @@ impl Multiget {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::DATA;
+    use super::super::tests::{DATA, answer};
     use super::*;
-    use crate::run::pattern;
-
-    /// The answer that a right server gives.
-    fn answer(app: App, multiget: &Multiget) -> Vec<u8> {
-        let protocol = app.protocol();
-        let mut answer = protocol.opening(multiget.values.len());
-        for value in &multiget.values {
-            answer.extend(protocol.head(value));
-            let mut bytes = vec![0; value.bytes as usize];
-            pattern::fill(value.seed(), 0, &mut bytes);
-            answer.extend(bytes);
-            answer.extend(protocol.line_end());
-        }
-        answer.extend(&protocol.tail()[protocol.line_end().len()..]);
-        answer
-    }
 
     fn came(bytes: usize) -> Came {
         Came { bytes, ..Came::default() }
