@@ -10,7 +10,6 @@ mod copies;
 mod glibc;
 mod hints;
 mod in_flight;
-mod nocache;
 mod pays;
 mod points;
 mod sends;
@@ -36,8 +35,6 @@ pub enum Topic {
     HintSysctl,
     /// `net.core.ntcopy_cache_bytes`: up to how many bytes in flight hinted sends are copied normally.
     CacheBytesSysctl,
-    /// `ethtool -K DEV tx-nocache-copy`.
-    NocacheCopy,
     /// `ntcopy run --min-bytes`.
     Run,
     /// The library's copies into memory that is not read soon.
@@ -70,7 +67,6 @@ impl Topic {
                 "net.core.ntcopy_cache_bytes",
                 "net.core.ntcopy_cache_bytes: the number of the kernel's rule",
             ),
-            Topic::NocacheCopy => ("tx-nocache-copy", "tx-nocache-copy of network devices"),
             Topic::Run => {
                 ("ntcopy-run", "ntcopy run: an unmodified program, its large sends hinted")
             }
@@ -219,8 +215,6 @@ pub struct Target {
     /// `net.core.ntcopy` and `net.core.ntcopy_cache_bytes` of the running kernel; none where it has
     /// no such setting.
     pub sysctls: [Option<u64>; 2],
-    /// Its network devices that drive hardware.
-    pub devices: Vec<String>,
 }
 
 impl Target {
@@ -231,7 +225,6 @@ impl Target {
             tunables: Tunables::of_release(&machine.libc),
             profile: None,
             sysctls: [None; 2],
-            devices: Vec::new(),
             machine,
         }
     }
@@ -252,7 +245,6 @@ pub fn advise(records: &[&Record], target: &Target) -> Vec<Advice> {
         glibc::advice(&glibc::MEMSET, records, target),
         hints::setting(records, chosen, target),
         hints::cache_bytes(records, choice, target),
-        nocache::nocache(records, target),
         sends::run(records),
     ];
     all.extend(copies::all(records, target));

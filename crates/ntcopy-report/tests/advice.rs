@@ -14,7 +14,6 @@ fn target(record: &Record) -> Target {
         tunables: Tunables::of_release(&record.machine.libc),
         profile: None,
         sysctls: [Some(0), None],
-        devices: vec![],
     }
 }
 

@@ -27,7 +27,7 @@ fn target() -> Target {
     if let Some(memcpy) = &mut tunables.memcpy {
         (memcpy.current_bytes, memcpy.range_bytes) = (Some(OWN), Some((0x4040, u64::MAX >> 4)));
     }
-    Target { machine: machine(), tunables, profile: None, sysctls: [None; 2], devices: vec![] }
+    Target { machine: machine(), tunables, profile: None, sysctls: [None; 2] }
 }
 
 /// A record of an experiment: cells of these parameters, and in each the rates of the modes, the
@@ -400,26 +400,6 @@ fn copies_speak_of_cells_where_the_library_was_nontemporal_and_of_no_others() {
     assert!(copies.why.contains("from 1 MiB a call on"), "{}", copies.why);
     let in_use = about(Topic::CopiesInUse, &[&record]);
     assert_eq!((in_use.decision, in_use.gain.unwrap().cells), (Decision::Leave, 1));
-}
-
-#[test]
-fn a_switch_of_the_whole_device_has_to_win_in_every_cell() {
-    let net = |rates: [u64; 2]| {
-        let cell = |size: u64| params(&[("response_bytes", size)], &[("family", "tcp")]);
-        let cells: [(Params, &[u64]); 2] =
-            [(cell(14_000), &[100, rates[0]]), (cell(MIB), &[100, rates[1]])];
-        measured("net", &["copy", "nocache"], &cells)
-    };
-    let decided = |rates| {
-        let advice = about(Topic::NocacheCopy, &[&net(rates)]);
-        (advice.decision, advice.setting.unwrap())
-    };
-    let on = "ethtool -K DEV tx-nocache-copy on".to_owned();
-    assert_eq!(decided([110, 120]), (Decision::Set, on));
-    let off = "ethtool -K DEV tx-nocache-copy off".to_owned();
-    assert_eq!(decided([110, 90]), (Decision::Leave, off));
-    assert_eq!(decided([100, 110]).0, Decision::AsItIs);
-    assert_eq!(about(Topic::NocacheCopy, &[]).decision, Decision::NoEvidence);
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The machine that advice is for, and what is set on it now.
 
-use std::fs;
 use std::path::Path;
 
 use ntcopy::policy::NEVER;
@@ -27,7 +26,6 @@ pub fn this() -> Target {
         machine,
         profile,
         sysctls: [sysctl.ntcopy.map(u64::from), sysctl.cache_bytes],
-        devices: devices(),
     }
 }
 
@@ -39,15 +37,4 @@ fn facts(path: &Path, profile: &Profile) -> ProfileFacts {
         copy_from_bytes: from(profile.policy.copy_nontemporal_from_bytes),
         fill_from_bytes: from(profile.policy.fill_nontemporal_from_bytes),
     }
-}
-
-/// The network devices with hardware, or a hypervisor's, behind them.
-fn devices() -> Vec<String> {
-    let entries = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .filter(|entry| entry.path().join("device").exists())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    names
 }
