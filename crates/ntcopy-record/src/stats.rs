@@ -12,7 +12,7 @@ mod measured;
 #[cfg(test)]
 pub(crate) mod measured_tests;
 mod metric;
-pub mod peers;
+pub(crate) mod peers;
 mod sample;
 pub mod turns;
 

@@ -6,7 +6,7 @@ use ntcopy_record::{Cell, ExperimentKind, Record, word};
 use serde_json::Value;
 
 use crate::view::{self, Column, Curve, Grid, View, What, column};
-use crate::{bulk, footprint, turns};
+use crate::{footprint, turns};
 
 pub(crate) struct Shown {
     /// The question that it answers; none where this version does not know the experiment.
@@ -38,10 +38,6 @@ impl Shown {
     pub fn grids(&self, record: &Record) -> Vec<Grid> {
         match self.tables {
             Tables::Own(grids, _) => grids(record),
-            // A column for each way shows many of them at a glance.
-            Tables::Views(_) if record.header.experiment == ExperimentKind::Memcpy => {
-                bulk::side_by_side(record)
-            }
             Tables::Views(_) => view::grids(record, &self.views(record)),
         }
     }

@@ -5,7 +5,6 @@ use ntcopy_record::stats::{self, CEILING, CellResult, IDLE};
 use ntcopy_record::{Cell, Record, RunError};
 use serde_json::{Value, json};
 
-use crate::bulk;
 use crate::experiment::{self, Tables};
 use crate::view::{self, with_results};
 
@@ -23,8 +22,8 @@ use crate::view::{self, with_results};
 ///
 /// `figures` has what the tables show beside that: an entry for each mode in each cell.
 ///
-/// Only where there is something to say: `peers`, our own way against the best peer of each cell;
-/// `not_a_timing`, why these are no timings; `complete`, false for a record that was cut short.
+/// Only where there is something to say: `not_a_timing`, why these are no timings; `complete`, false
+/// for a record that was cut short.
 ///
 /// For a program's turns (`try`) and for footprints `results` has what these commands print:
 /// `metric` is what a turn's figure is, or `equivalent_lines_read`.
@@ -57,9 +56,6 @@ pub fn object(record: &Record) -> Value {
     }
     let mut object = with_results(record, list);
     object["figures"] = view::json(record, &shown.views(record));
-    if let Some(peers) = bulk::json(record) {
-        object["peers"] = peers;
-    }
     object
 }
 

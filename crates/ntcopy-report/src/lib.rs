@@ -5,7 +5,6 @@
 //! text here and nowhere else.
 
 pub mod advice;
-mod bulk;
 pub mod compare;
 pub mod documents;
 mod experiment;

@@ -22,11 +22,6 @@ pub(crate) fn mbit(bytes_per_s: f64) -> String {
     thousands(bytes_per_s * 8.0 / 1e6)
 }
 
-/// Gigabytes (10^9) per second from bytes per second: `15.3`.
-pub(crate) fn gigabytes(bytes_per_s: f64) -> String {
-    format!("{:.1}", bytes_per_s / 1e9)
-}
-
 /// With a capital and a full stop.
 pub(crate) fn sentence(words: &str) -> String {
     let mut chars = words.chars();
@@ -181,7 +176,6 @@ mod tests {
             assert_eq!(thousands(value), text);
         }
         assert_eq!(mbit(9_866_000_000.0), "78,928");
-        assert_eq!(gigabytes(15.34e9), "15.3");
     }
 
     #[test]

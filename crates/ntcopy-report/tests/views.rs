@@ -111,7 +111,7 @@ fn every_experiment_shows_what_it_measured_in_all_forms() {
         ("2026-11-25-AuthenticAMD-25-17-1/http-nginx", "of ceiling"),
         ("2026-11-22-GenuineIntel-6-207-2/net-host", "per second"),
         ("2026-11-22-GenuineIntel-6-207-2/pingpong", "mean us"),
-        ("2026-11-26-GenuineIntel-6-167-1/memcpy", "ours / best peer"),
+        ("2026-11-26-GenuineIntel-6-167-1/memcpy", "ratio"),
         ("2026-11-21-GenuineIntel-6-207-2/memset", "ratio"),
         ("2026-11-21-GenuineIntel-6-207-2/pages", "ratio"),
         ("2026-11-21-GenuineIntel-6-207-2/fork", "us per fork"),

@@ -42,7 +42,7 @@ fn copies_are_measured_against_every_peer_that_is_here() {
         assert!(cell.params.contains_key("ours_path"), "the record says which path ours took");
     }
     assert!(missing(record.cells[0].cell, "stream"), "4099 bytes are one piece");
-    assert!(text.contains("ours / best peer") && text.contains("the best peer of each"), "{text}");
+    assert!(text.contains("GB/s") && text.contains("the best peer of each"), "{text}");
 }
 
 #[test]

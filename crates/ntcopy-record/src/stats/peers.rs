@@ -4,8 +4,8 @@ use super::{THROUGHPUT, Versus, mode_median, modes, versus};
 use crate::record::Record;
 
 /// The library's own choice.
-pub const OURS: &str = "ours";
-pub const STREAM: &str = "stream";
+const OURS: &str = "ours";
+const STREAM: &str = "stream";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgainstBest {
