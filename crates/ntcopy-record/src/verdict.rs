@@ -4,12 +4,11 @@ mod unresolved;
 mod wins;
 
 use crate::lists::{grouped, unique};
-use crate::params::cell_words;
 use crate::record::{Cell, ExperimentKind, Record};
 use crate::stats::footprint::LevelFigures;
 use crate::stats::peers::{AgainstBest, against_best};
 use crate::stats::{self, HINTED, IDLE, METRICS, Measured, Versus, geomean, is_short, versus};
-use crate::units::{count, digits, percent};
+use crate::units::{count, percent, with_interval};
 
 /// Plain sends of a kernel with the patches, where those of one without them are the baseline.
 const PATCHED: &str = "patched";
@@ -124,16 +123,12 @@ fn against_peers(record: &Record) -> Option<String> {
     let (mean, ci) = geomean(cells.iter().map(|cell| &cell.versus))?;
     let by_ratio = |a: &&AgainstBest, b: &&AgainstBest| a.versus.ratio.total_cmp(&b.versus.ratio);
     let worst = cells.iter().min_by(by_ratio)?;
-    let digits = digits(ci);
     Some(format!(
-        "Over {} ours reaches {mean:.digits$}x the best peer of each (geometric mean, interval \
-         {:.digits$}-{:.digits$}); worst {} against {} ({}).",
+        "Over {} ours is at {} of the best peer of each (geometric mean); worst, against {}, {}.",
         count(cells.len(), "cell"),
-        ci.0,
-        ci.1,
-        wins::figure(&worst.versus),
+        with_interval(mean, ci),
         worst.peer,
-        record.cell(worst.cell).map_or_else(String::new, |cell| cell_words(&cell.params)),
+        wins::at(&worst.versus, record.cell(worst.cell)?),
     ))
 }
 

@@ -40,7 +40,7 @@ fn turns_of_a_program_are_a_table_with_a_verdict_and_an_object() {
     is_for_terminals(&text);
     assert!(text.contains("./sender a|b") && text.contains("2.00x (2.00-2.00)"), "{text}");
     let said = verdict::sentences(&turns()).join(" ");
-    assert!(said.starts_with("Win: hinted, the program is faster (2.000x"), "{said}");
+    assert!(said.starts_with("Win: hinted, the program is faster: 2.00x"), "{said}");
     assert!(said.contains("no hinted byte"), "{said}");
     let object = json::object(&turns());
     assert_eq!(

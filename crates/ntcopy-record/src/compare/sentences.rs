@@ -2,7 +2,7 @@
 
 use super::{Compared, Comparison, groups, overall};
 use crate::stats::{Tally, Verdict, words};
-use crate::units::digits;
+use crate::units::with_interval;
 
 /// A sentence a mode and metric of each experiment; one for what could not be compared.
 #[must_use]
@@ -24,8 +24,8 @@ pub fn sentences(comparison: &Comparison) -> Vec<String> {
 
 fn sentence(cells: &[&Compared]) -> Option<String> {
     let first = cells.first()?;
-    let (mean, (low, high)) = overall(cells)?;
-    let says = match Verdict::from_interval((low, high)) {
+    let (mean, ci) = overall(cells)?;
+    let says = match Verdict::from_interval(ci) {
         Verdict::Win => "does better in B than in A",
         Verdict::Loss => "does worse in B than in A",
         Verdict::Equal => "does as well in B as in A",
@@ -42,14 +42,13 @@ fn sentence(cells: &[&Compared]) -> Option<String> {
             cells.len()
         )
     };
-    let digits = digits((low, high));
     Some(format!(
-        "{}: {} against {}, by {}, {says}: B's ratio is {mean:.digits$}x A's (interval \
-         {low:.digits$}-{high:.digits$}{}){tally}.",
+        "{}: {} against {}, by {}, {says}: B's ratio is at {} of A's{}{tally}.",
         first.experiment,
         first.mode,
         first.baseline,
         words(first.metric),
-        if cells.len() == 1 { "" } else { ", geometric mean" },
+        with_interval(mean, ci),
+        if cells.len() == 1 { "" } else { " (geometric mean)" },
     ))
 }

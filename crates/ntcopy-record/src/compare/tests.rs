@@ -24,8 +24,8 @@ fn the_ratio_of_the_ratios_has_an_interval_and_a_sentence() {
     assert!((cell.ratio - 1.5).abs() < 1e-6 && cell.verdict == Verdict::Win, "{cell:?}");
     assert_eq!(
         said,
-        "unix: nt against copy, by throughput, does better in B than in A: B's ratio is 1.50x A's \
-         (interval 1.50-1.50)."
+        "unix: nt against copy, by throughput, does better in B than in A: B's ratio is at 1.50x \
+         (1.50-1.50) of A's."
     );
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{MIN_PAIRS, Verdict, Versus};
 use crate::record::{ExperimentKind, Params, Record, Sample, word};
+use crate::units::with_interval;
 
 /// The program as it is: the baseline.
 pub const PLAIN: &str = "plain";
@@ -118,18 +119,18 @@ impl Outcome {
 
     #[must_use]
     pub fn sentence(&self) -> String {
-        let Versus { ratio, ci: (low, high), ratios, .. } = &self.versus;
-        let figures = format!("{ratio:.3}x, interval {low:.3}-{high:.3}, {} pairs", ratios.len());
+        let Versus { ratio, ci, ratios, .. } = &self.versus;
+        let figures = format!("{}, {} pairs", with_interval(*ratio, *ci), ratios.len());
         let better = if self.metric == "time" { "faster" } else { "better" };
         let worse = if self.metric == "time" { "slower" } else { "worse" };
         match self.versus.verdict() {
-            Verdict::Win => format!("Win: hinted, the program is {better} ({figures})."),
-            Verdict::Loss => format!("Loss: hinted, the program is {worse} ({figures})."),
+            Verdict::Win => format!("Win: hinted, the program is {better}: {figures}."),
+            Verdict::Loss => format!("Loss: hinted, the program is {worse}: {figures}."),
             Verdict::Equal => {
-                format!("Equal: hinted, the program is as good as plain ({figures}).")
+                format!("Equal: hinted, the program is as good as plain: {figures}.")
             }
             Verdict::Unresolved => {
-                format!("Unresolved: the interval holds 1 and is wide ({figures}).")
+                format!("Unresolved: the interval holds 1 and is wide: {figures}.")
             }
         }
     }

@@ -15,8 +15,8 @@ fn cells_are_counted_with_both_ends_and_where_every_one_wins() {
     assert_eq!(
         said,
         ["nt relative to copy, throughput: 2 wins, 1 loss, 1 equal among 4 cells, \
-          from 0.77x, interval 0.75-0.79 (objects of 1 MiB, 1 MiB in flight) to 1.31x, interval \
-          1.28-1.34 (objects of 1 MiB, 64 MiB in flight); every cell wins from 32 MiB in flight on."]
+          from 0.77x (0.75-0.79) [objects of 1 MiB, 1 MiB in flight] to 1.31x (1.28-1.34) \
+          [objects of 1 MiB, 64 MiB in flight]; every cell wins from 32 MiB in flight on."]
     );
     let said = sentences(&crossover(&[(MIB, 130), (2 * MIB, 80)])).concat();
     assert!(said.contains("1 win, 1 loss") && !said.contains("every cell"), "{said}");
@@ -29,9 +29,7 @@ fn published_configurations_are_named_by_their_label() {
     record.cells[0].params.insert("published".into(), "CPUs 1,2".into());
     assert_eq!(
         sentences(&record),
-        [
-            "nt relative to copy, throughput: win, 1.20x, interval 1.18-1.22 (as published for CPUs 1,2)."
-        ]
+        ["nt relative to copy, throughput: win, 1.20x (1.18-1.22) [as published for CPUs 1,2]."]
     );
 }
 
@@ -43,7 +41,7 @@ fn a_missing_mode_is_said_with_its_reason_and_comes_first() {
         sentences(&record),
         [
             "nt was not measured: this kernel has no MSG_NTCOPY; try --kernel um.",
-            "vmsplice relative to copy, throughput: win, 2.00x, interval 2.00-2.00 (1 MiB in flight)."
+            "vmsplice relative to copy, throughput: win, 2.00x (2.00-2.00) [1 MiB in flight]."
         ]
     );
 }
@@ -141,7 +139,7 @@ fn sends_of_two_kernels_are_held_against_both_kinds_of_plain_ones() {
     for words in [
         "nt relative to unpatched, throughput: win, 1.32x",
         "patched relative to unpatched, throughput: win, 1.10x",
-        "nt relative to patched, throughput: win, 1.20x, interval 1.20-1.20",
+        "nt relative to patched, throughput: win, 1.20x (1.20-1.20)",
         "adaptive relative to patched, throughput: win",
     ] {
         assert!(said.contains(words), "{words} is missing:\n{said}");
@@ -163,14 +161,14 @@ fn of_two_series_each_way_to_send_is_named_where_the_new_one_wins() {
     }
     let said = sentences(&record).join("\n");
     assert!(said.contains("new relative to old, throughput: 1 win, 1 equal"), "{said}");
-    assert!(said.contains("1.20x, interval 1.20-1.20 (nt sends, 1 socket)"), "{said}");
+    assert!(said.contains("1.20x (1.20-1.20) [nt sends, 1 socket]"), "{said}");
 }
 
 #[test]
 fn each_metric_has_its_sentence_and_an_offered_rate_is_no_throughput() {
     let said = sentences(&http::sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)])).join("\n");
-    let words = "throughput: win, 1.25x, interval 1.25-1.25 (objects of 1 MiB, data set of 256 MiB, \
-                 64 connections).";
+    let words = "throughput: win, 1.25x (1.25-1.25) [objects of 1 MiB, data set of 256 MiB, \
+                 64 connections].";
     for words in [
         words,
         "adaptive relative to copy, bytes per CPU second: win, 2.00x",

@@ -3,7 +3,7 @@
 use crate::params::cell_words;
 use crate::record::{Cell, number};
 use crate::stats::{self, CEILING, IDLE, Tally, Verdict, Versus, words};
-use crate::units::{Bytes, count, digits};
+use crate::units::{Bytes, count, with_interval};
 
 /// One sentence of a mode relative to another over cells, by one metric; none without cells.
 pub(super) fn sentence(
@@ -13,9 +13,7 @@ pub(super) fn sentence(
 ) -> Option<String> {
     let by_ratio = |a: &&(&Cell, Versus), b: &&(&Cell, Versus)| a.1.ratio.total_cmp(&b.1.ratio);
     let (least, most) = (cells.iter().min_by(by_ratio)?, cells.iter().max_by(by_ratio)?);
-    let told = |(cell, versus): &(&Cell, Versus)| {
-        format!("{} ({})", figure(versus), cell_words(&cell.params))
-    };
+    let told = |(cell, versus): &(&Cell, Versus)| at(versus, cell);
     let head = format!("{mode} relative to {other}, {}: ", words(metric));
     if mode == IDLE {
         let most = if cells.len() > 1 { format!(" to {}", told(most)) } else { String::new() };
@@ -53,9 +51,7 @@ fn wins_from(cells: &[(&Cell, Versus)]) -> Option<u64> {
     stats::wins_from(&sized).filter(|(_, is_other_below)| *is_other_below).map(|(bytes, _)| bytes)
 }
 
-/// `1.31x, interval 1.28-1.35`.
-pub(super) fn figure(versus: &Versus) -> String {
-    let (ratio, (low, high)) = (versus.ratio, versus.ci);
-    let digits = digits(versus.ci);
-    format!("{ratio:.digits$}x, interval {low:.digits$}-{high:.digits$}")
+/// `1.31x (1.28-1.35) [objects of 1 MiB, 64 MiB in flight]`
+pub(super) fn at(versus: &Versus, cell: &Cell) -> String {
+    format!("{} [{}]", with_interval(versus.ratio, versus.ci), cell_words(&cell.params))
 }
