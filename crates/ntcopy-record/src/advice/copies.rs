@@ -90,7 +90,7 @@ fn copies(records: &[&Record]) -> Advice {
             )
         },
         leave: "non-temporal hints for the destination",
-        least: 1.0,
+        least: Some(1.0),
         run: &["ntcopy", "bench", "memcpy", "--modes", "ours", "--destination", "cold"],
     };
     pays.answer().0
@@ -113,7 +113,7 @@ fn in_use(records: &[&Record], target: &Target) -> Advice {
         unit: "a call",
         setting: &|_| "Hints::AUTO, the library's own choice".to_owned(),
         leave: "non-temporal stores into buffers in use",
-        least: 1.0,
+        least: Some(1.0),
         run: &["ntcopy", "bench", "memcpy", "--modes", "ours,movnti", "--destination", "hot"],
     };
     let (mut advice, _) = pays.answer();
@@ -137,7 +137,7 @@ fn fills(records: &[&Record], target: &Target) -> Advice {
             )
         },
         leave: "non-temporal hints for fills",
-        least: 1.0,
+        least: Some(1.0),
         run: &["ntcopy", "bench", "memset", "--modes", "ours"],
     };
     let (mut advice, _) = pays.answer();
@@ -179,16 +179,10 @@ fn hot_set(records: &[&Record]) -> Advice {
                 .to_owned()
         },
         leave: "non-temporal hints for a hot set's sake",
-        least: 1.0,
+        least: Some(1.0),
         run: &["ntcopy", "bench", "retention", "--victim", "same-core"],
     };
     let (mut advice, used) = pays.answer();
     say_together(&mut advice, &used, (NT_BOTH, COPY), "copies");
     advice
-}
-
-/// Bytes of the level-2 cache; 0 if the record does not say.
-pub fn l2_bytes(target: &Target) -> u64 {
-    let l2 = target.machine.caches.iter().filter(|cache| cache.level == 2);
-    l2.map(|cache| cache.size_bytes).max().unwrap_or(0)
 }

@@ -136,7 +136,7 @@ pub(super) fn hinted(
             )
         },
         leave: "SO_NTCOPY",
-        least,
+        least: Some(least),
         run: &RUN_SWEEP,
     };
     let (mut advice, used) = pays.answer();
@@ -448,7 +448,7 @@ pub(super) fn hot_set(records: &[&Record], (choice, sends): (Choice, &Advice)) -
             _ => format!("{option} in programs whose hot data matters more than the sends"),
         },
         leave: "SO_NTCOPY for a hot set's sake",
-        least: 1.0,
+        least: Some(1.0),
         run: &run,
     };
     let (mut advice, used) = pays.answer();

@@ -20,8 +20,9 @@ pub struct Pays<'w, 'a> {
     pub setting: &'w dyn Fn(u64) -> String,
     /// What to leave where it does not.
     pub leave: &'w str,
-    /// Where all cells together win, it pays if none loses and leaves less than this.
-    pub least: f64,
+    /// Where all cells together win, it pays if none loses and leaves less than this; none: only
+    /// where from some size on every cell wins.
+    pub least: Option<f64>,
     /// The command that gives evidence.
     pub run: &'w [&'w str],
 }
@@ -77,12 +78,16 @@ impl<'w, 'a> Pays<'w, 'a> {
         let gain = Gain::of(all.iter().copied());
         let lost = all.iter().filter(|point| point.verdict() == Verdict::Loss);
         let worst = lost.map(|point| point.versus.ratio).min_by(f64::total_cmp);
-        let (loses, is_dear) = (worst.is_some(), worst.is_some_and(|worst| worst < self.least));
+        let loses = worst.is_some();
+        let is_dear = self.least.is_none_or(|least| worst.is_some_and(|worst| worst < least));
         let (decision, says) = match (gain.map(|gain| gain.verdict()), loses) {
             (Some(Verdict::Win), _) if !is_dear => (Decision::Set, "win over all cells together"),
             (Some(Verdict::Loss), _) => (Decision::Leave, "do not pay"),
             (_, true) => {
                 (Decision::AsItIs, "win and lose, and at no size in every cell from there on")
+            }
+            (Some(Verdict::Win), _) => {
+                (Decision::AsItIs, "win over all cells, and at no size in every cell from there on")
             }
             (Some(Verdict::Equal), _) => (Decision::AsItIs, "make no difference"),
             _ => (Decision::Unresolved, "are unresolved"),
@@ -128,7 +133,7 @@ pub fn say_together(
 }
 
 /// `, 1.12x to 1.42x`, of several cells.
-pub fn spread(gain: &Gain) -> String {
+fn spread(gain: &Gain) -> String {
     if gain.cells == 1 {
         return format!(", {}", figure(gain.ratio, gain.ci));
     }

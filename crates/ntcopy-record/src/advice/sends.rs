@@ -39,7 +39,7 @@ pub(super) fn http(records: &[&Record]) -> Advice {
             )
         },
         leave: "--mode adaptive of storaged and proxyd",
-        least: 1.0,
+        least: Some(1.0),
         run: &["ntcopy", "bench", "http", "--kernel", "um"],
     };
     let (mut advice, used) = pays.answer();

@@ -2,20 +2,16 @@
 
 const MEMCPY_TUNABLE: &str = "glibc.cpu.x86_non_temporal_threshold";
 const MEMSET_TUNABLE: &str = "glibc.cpu.x86_memset_non_temporal_threshold";
-/// memcpy's tunable before glibc 2.29 renamed the namespace.
-const OLD_MEMCPY_TUNABLE: &str = "glibc.tune.x86_non_temporal_threshold";
 
-/// The first release of glibc that has a tunable for memcpy's threshold.
-const FIRST: (u32, u32) = (2, 26);
-/// The first release that calls the namespace `glibc.cpu` (NEWS of 2.29).
-const RENAMED: (u32, u32) = (2, 29);
+/// The first release that has memcpy's tunable by this name (NEWS of 2.29).
+const WITH_MEMCPY: (u32, u32) = (2, 29);
 /// The first release whose memset has non-temporal stores, and a tunable for them (2.40).
 const WITH_MEMSET: (u32, u32) = (2, 40);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tunable {
     /// Its name in `GLIBC_TUNABLES`.
-    pub name: String,
+    pub name: &'static str,
     /// Bytes that it holds now, `GLIBC_TUNABLES` included; none where it is not known.
     pub current_bytes: Option<u64>,
     /// The least and the most bytes that are taken; none where it is not known.
@@ -29,34 +25,24 @@ pub struct Tunables {
     pub memcpy: Option<Tunable>,
     /// memset's, if it has one.
     pub memset: Option<Tunable>,
-    pub source: &'static str,
 }
 
 impl Tunables {
-    /// A C library without any, or one that does not tell.
-    pub const NONE: Tunables =
-        Tunables { memcpy: None, memset: None, source: "it has no such tunables" };
-
     /// Those of a release by its label (`glibc 2.36`), as a record has it; what they
     /// hold is not known.
     ///
-    /// The source is glibc's NEWS and its manual, chapter "Hardware Capability Tunables": the memcpy
-    /// tunable since 2.26, in the namespace `glibc.tune` until 2.28; memset's since 2.40. A
-    /// distribution may have brought the latter into an older release: ask the loader if it is
-    /// there.
+    /// The source is glibc's NEWS and its manual, chapter "Hardware Capability Tunables". A
+    /// distribution may have brought memset's into an older release: ask the loader if it is there.
     #[must_use]
     pub fn of_release(label: &str) -> Tunables {
         let release = label.strip_prefix("glibc ").and_then(release);
-        let Some(release) = release.filter(|release| *release >= FIRST) else {
-            return Tunables::NONE;
+        let since = |first, name| {
+            let is_there = release.is_some_and(|release| release >= first);
+            is_there.then_some(Tunable { name, current_bytes: None, range_bytes: None })
         };
-        let tunable =
-            |name: &str| Tunable { name: name.to_owned(), current_bytes: None, range_bytes: None };
-        let memcpy = if release < RENAMED { OLD_MEMCPY_TUNABLE } else { MEMCPY_TUNABLE };
         Tunables {
-            memcpy: Some(tunable(memcpy)),
-            memset: (release >= WITH_MEMSET).then(|| tunable(MEMSET_TUNABLE)),
-            source: "what this release of glibc is known to have",
+            memcpy: since(WITH_MEMCPY, MEMCPY_TUNABLE),
+            memset: since(WITH_MEMSET, MEMSET_TUNABLE),
         }
     }
 
@@ -67,16 +53,15 @@ impl Tunables {
         Tunables {
             memcpy: Tunable::printed(printed, MEMCPY_TUNABLE),
             memset: Tunable::printed(printed, MEMSET_TUNABLE),
-            source: "the dynamic loader's --list-tunables",
         }
     }
 }
 
 impl Tunable {
-    fn printed(printed: &str, name: &str) -> Option<Tunable> {
+    fn printed(printed: &str, name: &'static str) -> Option<Tunable> {
         let line = printed.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
         Some(Tunable {
-            name: name.to_owned(),
+            name,
             current_bytes: Some(number(line.split_whitespace().next()?)?),
             range_bytes: range(line),
         })
@@ -106,24 +91,21 @@ fn release(version: &str) -> Option<(u32, u32)> {
 mod tests {
     use super::*;
 
-    fn names(label: &str) -> (Option<String>, Option<String>) {
+    fn names(label: &str) -> (Option<&'static str>, Option<&'static str>) {
         let found = Tunables::of_release(label);
         (found.memcpy.map(|one| one.name), found.memset.map(|one| one.name))
     }
 
     #[test]
     fn each_release_has_its_names() {
-        let some = |name: &str| Some(name.to_owned());
         for (label, memcpy, memset) in [
-            ("glibc 2.25", None, None),
-            ("glibc 2.26", some(OLD_MEMCPY_TUNABLE), None),
-            ("glibc 2.28", some(OLD_MEMCPY_TUNABLE), None),
-            ("glibc 2.29", some(MEMCPY_TUNABLE), None),
-            ("glibc 2.36", some(MEMCPY_TUNABLE), None),
-            ("glibc 2.39.9000", some(MEMCPY_TUNABLE), None),
-            ("glibc 2.40", some(MEMCPY_TUNABLE), some(MEMSET_TUNABLE)),
-            ("glibc 2.41-6", some(MEMCPY_TUNABLE), some(MEMSET_TUNABLE)),
-            ("glibc 3.0", some(MEMCPY_TUNABLE), some(MEMSET_TUNABLE)),
+            ("glibc 2.28", None, None),
+            ("glibc 2.29", Some(MEMCPY_TUNABLE), None),
+            ("glibc 2.36", Some(MEMCPY_TUNABLE), None),
+            ("glibc 2.39.9000", Some(MEMCPY_TUNABLE), None),
+            ("glibc 2.40", Some(MEMCPY_TUNABLE), Some(MEMSET_TUNABLE)),
+            ("glibc 2.41-6", Some(MEMCPY_TUNABLE), Some(MEMSET_TUNABLE)),
+            ("glibc 3.0", Some(MEMCPY_TUNABLE), Some(MEMSET_TUNABLE)),
             ("musl unknown", None, None),
             ("glibc unknown", None, None),
             ("", None, None),
