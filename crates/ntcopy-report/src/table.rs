@@ -1,9 +1,5 @@
 //! A record's results as tables of text.
 
-mod bars;
-
-pub use bars::bars;
-
 use comfy_table::{CellAlignment, Table, presets};
 use ntcopy_record::lists::grouped;
 use ntcopy_record::{Record, foreign};

@@ -133,19 +133,6 @@ fn json_of_a_record_without_cells_still_says_what_is_not_to_be_had() {
 }
 
 #[test]
-fn a_curve_of_sends_is_drawn_in_letters_and_fits_a_terminal() {
-    let bars = table::bars(&common::synthetic_rounds());
-    let row = |label: &str| bars.lines().find(|line| line.trim_start().starts_with(label)).unwrap();
-    let letters = |label: &str| row(label).matches('#').count();
-    assert_eq!((letters("1 MiB"), letters("32 MiB")), (5, 7), "{bars}");
-    assert!(row("1 MiB").ends_with("#####|") && row("32 MiB").ends_with("|#######"), "{bars}");
-    assert!(row("16 MiB").trim_end().ends_with('|'), "equal has no bar: {bars}");
-    assert!(bars.is_ascii() && bars.lines().all(|line| line.len() <= 100), "{bars}");
-    assert_eq!(table::bars(&common::synthetic_retention()), "", "there is no axis");
-    assert_eq!(table::bars(&common::synthetic_published()), "", "nor here");
-}
-
-#[test]
 fn idle_is_the_ceiling_and_neither_wins_nor_loses() {
     let record = common::synthetic_retention();
     let text = table::terminal(&record);

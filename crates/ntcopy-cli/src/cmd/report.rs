@@ -115,7 +115,7 @@ fn of_this_machine() -> anyhow::Result<Vec<Record>> {
 /// A record's tables, and what they come to.
 pub fn text(record: &Record) -> String {
     let sentences = sentences(&verdict::sentences(record));
-    format!("{}\n{}{sentences}", table::terminal(record), table::bars(record))
+    format!("{}\n{sentences}", table::terminal(record))
 }
 
 /// A page's file, whose ending says so; what is no file, such as `/dev/stdout`, has none.
