@@ -9,7 +9,6 @@ pub mod compare;
 mod decision;
 mod figure;
 mod machine;
-mod published;
 mod questions;
 mod settings;
 mod tables;
@@ -59,9 +58,6 @@ pub fn html(records: &[Record], command: &[String]) -> String {
     let title = title(records, &summaries);
     let first = decision::section(records, &summaries);
     let settings = settings::section(&summaries);
-    let published = published::section(records);
-    let more = [("published", "Published figures")];
-    let more = if published.0.is_empty() { &[][..] } else { &more[..] };
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -79,7 +75,7 @@ pub fn html(records: &[Record], command: &[String]) -> String {
                         details class="rest" {
                             summary { "Settings, and all that was measured" }
                             (settings)
-                            (questions::contents(records, &questions, more))
+                            (questions::contents(records, &questions))
                             @for (number, question) in questions.iter().enumerate() {
                                 @let name = format!("question-{number}");
                                 section class="question" aria-labelledby=(name) {
@@ -87,7 +83,6 @@ pub fn html(records: &[Record], command: &[String]) -> String {
                                     @for at in &question.records { (sections[*at]) }
                                 }
                             }
-                            (published)
                         }
                     }
                 }

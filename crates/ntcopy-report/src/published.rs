@@ -1,8 +1,9 @@
 //! Figures that others published, beside ours and never mixed with them.
 
+use std::slice::from_ref;
 use std::sync::LazyLock;
 
-use ntcopy_record::ExperimentKind;
+use ntcopy_record::{ExperimentKind, Record, word};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -10,29 +11,16 @@ use crate::text;
 use crate::view::Grid;
 
 const TOML: &str = include_str!("../../../bench/published.toml");
+/// Megabits in 10^9 bytes.
+const MBIT_PER_GB: f64 = 8e3;
 
-/// A published pair of throughputs.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct Published {
-    pub experiment: ExperimentKind,
-    pub cpu: String,
-    pub label: String,
-    /// Normal copies, megabits (10^6) per second.
-    pub copy_mbit_per_s: f64,
-    /// `MSG_NTCOPY`, megabits (10^6) per second.
-    pub nt_mbit_per_s: f64,
-}
-
-impl Published {
-    /// How much faster `MSG_NTCOPY` was.
-    pub fn ratio(&self) -> f64 {
-        self.nt_mbit_per_s / self.copy_mbit_per_s
-    }
-}
-
-/// The published pairs of an experiment, in the file's order.
-pub(crate) fn sends(experiment: &ExperimentKind) -> Vec<Published> {
-    results(experiment, "nt_mbit_per_s")
+/// A published pair of throughputs, in megabits (10^6) per second: normal copies, and `MSG_NTCOPY`.
+#[derive(Deserialize)]
+struct Pair {
+    cpu: String,
+    label: String,
+    copy_mbit_per_s: f64,
+    nt_mbit_per_s: f64,
 }
 
 /// Published figures of another kind, as a table.
@@ -53,9 +41,30 @@ enum Better {
     Less,
 }
 
-/// The published tables of an experiment, in the file's order.
-pub(crate) fn tables(experiment: &ExperimentKind) -> Vec<Grid> {
-    results::<Table>(experiment, "rows").iter().map(Table::grid).collect()
+/// What others published of a record's experiment, in the file's order.
+pub(crate) fn tables(record: &Record) -> Vec<Grid> {
+    let tables = results::<Table>(&record.header.experiment, "rows");
+    pairs(record).into_iter().chain(tables.iter().map(Table::grid)).collect()
+}
+
+/// The pairs whose configurations the record repeats, in the unit of its own table.
+fn pairs(record: &Record) -> Option<Grid> {
+    let is_repeated = |pair: &Pair| {
+        let mut labels = record.cells.iter().map(|cell| word(&cell.params, "published"));
+        labels.any(|label| label == Some(pair.label.as_str()))
+    };
+    let mut pairs: Vec<Pair> = results(&record.header.experiment, "nt_mbit_per_s");
+    pairs.retain(is_repeated);
+    let row = |pair: &Pair| {
+        let [copy, nt] = [pair.copy_mbit_per_s, pair.nt_mbit_per_s];
+        let figures = [copy, nt].map(|mbit| text::figure(mbit / MBIT_PER_GB));
+        [from_ref(&pair.label), &figures[..], &[text::ratio(nt / copy)]].concat()
+    };
+    Some(Grid {
+        heading: format!("Published: sends, {}", pairs.first()?.cpu),
+        header: ["configuration", "copy GB/s", "nt GB/s", "ratio"].map(str::to_owned).into(),
+        rows: pairs.iter().map(row).collect(),
+    })
 }
 
 impl Table {
@@ -122,24 +131,33 @@ fn results<T: DeserializeOwned>(experiment: &ExperimentKind, key: &str) -> Vec<T
 
 #[cfg(test)]
 mod tests {
+    use ntcopy_record::testing;
+
     use super::*;
 
+    fn of(experiment: ExperimentKind) -> Record {
+        let mut record = testing::record(&["copy"], &[&[]]);
+        record.header.experiment = experiment;
+        record
+    }
+
     #[test]
-    fn the_published_pairs_are_there_with_their_ratios_and_others_have_none() {
-        let found = sends(&ExperimentKind::Unix);
-        let ratios: Vec<String> = found.iter().map(|p| format!("{:.2}", p.ratio())).collect();
-        assert_eq!(ratios, ["1.43", "1.33", "1.32"]);
-        assert!(found.iter().all(|published| published.cpu == "AMD EPYC 7662"));
-        assert!(sends(&"no such experiment".into()).is_empty());
-        assert!(sends(&ExperimentKind::Memset).is_empty(), "its figures are of another kind");
+    fn published_pairs_stand_beside_a_record_that_repeats_them() {
+        let mut record = of(ExperimentKind::Unix);
+        assert!(tables(&record).is_empty());
+        let label = "CPUs 1,2: no shared L2, shared L3";
+        record.cells[0].params.insert("published".to_owned(), label.into());
+        let [pairs] = &tables(&record)[..] else { panic!("one table") };
+        assert_eq!(pairs.heading, "Published: sends, AMD EPYC 7662");
+        assert_eq!(pairs.rows, [[label, "9.866", "14.12", "1.43x"].map(str::to_owned)]);
     }
 
     #[test]
     fn published_tables_have_ratios_where_it_is_said_which_figures_are_better() {
         let rows = |experiment: ExperimentKind, table: usize, row: usize| {
-            tables(&experiment)[table].rows[row].join(" ")
+            tables(&of(experiment))[table].rows[row].join(" ")
         };
-        let memset = &tables(&ExperimentKind::Memset)[0];
+        let memset = &tables(&of(ExperimentKind::Memset))[0];
         assert_eq!(memset.header, ["size", "x86-64-stosb", "MOVNTI", "ratio"]);
         assert_eq!(memset.heading, "Published: fills, GB/s, Intel Xeon E5-2630 v4 (Broadwell)");
         assert_eq!(rows(ExperimentKind::Memset, 0, 0), "16 MiB 17.35 11.83 0.68x");
@@ -148,6 +166,5 @@ mod tests {
         assert_eq!(copied, "32 KiB 8.241 7.706 1.07x 6.681 1.23x - -", "not published");
         assert_eq!(rows(ExperimentKind::Net, 0, 1), "nocache 83,856 34.81 2508.42 2622.62 2735.88");
         assert_eq!(rows(ExperimentKind::Pingpong, 0, 12), "messages 1,793,530 1,849,114");
-        assert!(tables(&ExperimentKind::Unix).is_empty());
     }
 }

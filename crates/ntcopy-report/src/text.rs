@@ -17,11 +17,6 @@ pub fn size(bytes: u64) -> String {
     Bytes(bytes).to_string()
 }
 
-/// Megabits per second, the published unit, from bytes per second: `77,500`.
-pub(crate) fn mbit(bytes_per_s: f64) -> String {
-    thousands(bytes_per_s * 8.0 / 1e6)
-}
-
 /// With a capital and a full stop.
 pub(crate) fn sentence(words: &str) -> String {
     let mut chars = words.chars();
@@ -175,7 +170,6 @@ mod tests {
         ] {
             assert_eq!(thousands(value), text);
         }
-        assert_eq!(mbit(9_866_000_000.0), "78,928");
     }
 
     #[test]

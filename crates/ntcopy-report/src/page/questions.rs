@@ -39,11 +39,7 @@ fn words(record: &Record) -> String {
 }
 
 /// What is on the page, with links.
-pub(super) fn contents(
-    records: &[Record],
-    questions: &[Question<'_>],
-    more: &[(&str, &str)],
-) -> Markup {
+pub(super) fn contents(records: &[Record], questions: &[Question<'_>]) -> Markup {
     html! {
         nav class="contents" aria-labelledby="contents-name" {
             h2 id="contents-name" { "Contents" }
@@ -58,7 +54,6 @@ pub(super) fn contents(
                         }
                     }
                 }
-                @for (id, name) in more { li { a href=(format!("#{id}")) { (name) } } }
             }
         }
     }

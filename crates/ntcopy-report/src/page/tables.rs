@@ -18,7 +18,7 @@ pub(super) fn section(index: usize, record: &Record) -> Markup {
         @if record.cells.is_empty() { p { "The record holds no cells." } }
         (figure::built(&format!("r{index}c"), record, &charts))
         (tables(&format!("r{index}t"), &grids))
-        (tables(&format!("r{index}p"), &published::tables(&record.header.experiment)))
+        (tables(&format!("r{index}p"), &published::tables(record)))
     }
 }
 
@@ -35,9 +35,8 @@ fn table(id: &str, grid: &Grid) -> Markup {
 }
 
 /// A table without its heading.
-pub(super) fn figures(grid: &Grid) -> Markup {
-    let second = grid.header.get(1).map(String::as_str);
-    let has_names = matches!(second, Some("mode" | "measured on"));
+fn figures(grid: &Grid) -> Markup {
+    let has_names = grid.header.get(1).is_some_and(|name| name == "mode");
     html! {
         table class=(if has_names { "figures ways" } else { "figures" }) {
             thead { tr { @for name in &grid.header { (head(name)) } } }
