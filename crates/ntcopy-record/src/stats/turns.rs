@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use super::{MIN_PAIRS, Verdict, Versus};
 use crate::record::{ExperimentKind, Params, Record, Sample, word};
 use crate::units::with_interval;
@@ -109,12 +107,6 @@ impl Outcome {
         let hinted = self.hinted_bytes();
         let nontemporal = self.counted.get(NONTEMPORAL).copied().unwrap_or(0);
         (hinted > 0).then(|| nontemporal as f64 / hinted as f64)
-    }
-
-    #[must_use]
-    pub fn program(&self) -> Vec<&str> {
-        let words = self.params.get(PROGRAM).and_then(Value::as_array);
-        words.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
     #[must_use]
@@ -274,6 +266,5 @@ pub(crate) mod tests {
         assert_eq!(outcome.versus.verdict(), Verdict::Loss);
         assert!(outcome.counted_sentence().contains("no hinted byte"));
         assert!(outcome.advice().contains("loading the library"), "{}", outcome.advice());
-        assert_eq!(outcome.program(), ["cat", "a b"]);
     }
 }

@@ -118,7 +118,6 @@ fn of_one(record: &Record, figure: &Figure, cell: &Cell) -> Result<String, Error
         "victim" => mine.versus(WALKS).zip(mine.versus(WALKS_P99)).map(|(p50, p99)| {
             format!("{} at p50, {} at p99", with_interval(&p50, "x"), with_interval(&p99, "x"))
         }),
-        "whole" => mine.versus(THROUGHPUT).map(|versus| with_interval(&versus, "x")),
         other => return Err(wrong(format!("nothing is called is = \"{other}\""))),
     };
     told.ok_or_else(|| wrong("too few samples"))
