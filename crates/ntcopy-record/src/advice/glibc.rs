@@ -55,9 +55,12 @@ pub fn advice(function: &Function, records: &[&Record], target: &Target) -> Advi
         records.iter().filter(|record| record.machine.libc == *libc).copied().collect();
     let points = sooner(function, &records);
     let taken = |from: u64| tunable.range_bytes.map_or(from, |(low, high)| from.clamp(low, high));
-    let (thing, run) =
-        (format!("Lower thresholds of {}", function.name), run(function, now, target));
+    let Some(run) = run(function, now, target) else {
+        let why = "lies within the level-2 cache: nothing lower is worth trying";
+        return not_here(format!("{}'s own threshold, {}, {why}.", function.name, Bytes(now)));
+    };
     let run: Vec<&str> = run.iter().map(String::as_str).collect();
+    let thing = format!("Lower thresholds of {}", function.name);
     let pays = Pays {
         topic: function.topic,
         points: &points,
@@ -110,18 +113,16 @@ fn sooner<'a>(function: &Function, records: &[&'a Record]) -> Vec<Point<'a>> {
 }
 
 /// What measures sizes from the level-2 cache, since what fits that is better left there, in powers
-/// of two up to the C library's own threshold.
-fn run(function: &Function, now: u64, target: &Target) -> Vec<String> {
+/// of two up to the C library's own threshold; none where that lies within the cache.
+fn run(function: &Function, now: u64, target: &Target) -> Option<Vec<String>> {
     let least = l2_bytes(target).max(LEAST_L2_BYTES).next_power_of_two();
     let sizes = (0..).map(|step| least << step).take_while(|size| *size < now.min(1 << 40));
     let sizes: Vec<String> = sizes.map(argument).collect();
-    let mut words =
-        ["ntcopy", "bench", function.name, "--modes", TUNED].map(str::to_owned).to_vec();
-    if let Some(first) = sizes.first() {
-        words.extend(["--libc-threshold", first, "--size"].map(str::to_owned));
-        words.push(sizes.join(","));
-    }
-    words
+    let first = sizes.first()?;
+    let command = ["ntcopy", "bench", function.name, "--modes", TUNED, "--libc-threshold", first];
+    let list = sizes.join(",");
+    let words = [&command[..], &["--size", &list]].concat();
+    Some(words.into_iter().map(str::to_owned).collect())
 }
 
 /// Bytes of the level-2 cache; 0 if the record does not say.

@@ -159,6 +159,9 @@ fn memset_has_a_threshold_from_2_40_on() {
     let advice = glibc::advice(&glibc::MEMSET, &[], &target);
     assert_eq!(advice.decision, Decision::NoEvidence);
     assert!(advice.run.unwrap().join(" ").starts_with("ntcopy bench memset --modes libc-tuned"));
+    target.machine.libc_memset_nt_threshold_bytes = Some(MIB);
+    let advice = glibc::advice(&glibc::MEMSET, &[], &target);
+    assert!(advice.decision == Decision::NotHere && advice.why.contains("level-2"), "{advice:?}");
 }
 
 #[test]
