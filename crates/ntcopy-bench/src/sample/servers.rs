@@ -1,4 +1,4 @@
-//! Modes that are servers of their own, and what is connected to each.
+//! Modes that are servers, or stacks of them, of their own, and what is connected to each.
 
 use ntcopy_record::Sample;
 
@@ -9,16 +9,15 @@ use crate::run::{Failure, stay_on};
 use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording, available, index};
 use crate::sample::{MeasureError, Outcome, in_this_namespace};
 
-pub struct Connected<'a, C> {
-    pub lane: Lane<'a>,
-    /// Gone after a failure.
+pub struct Connected<L, C> {
+    /// Gone after a failure. Goes first: a server that ends does not wait for it.
     client: Option<C>,
+    pub lane: L,
 }
 
-impl<C> Connected<'_, C> {
-    fn end(&mut self) {
-        self.client = None;
-        self.lane.reset();
+impl<L, C> Connected<L, C> {
+    pub fn new(lane: L) -> Connected<L, C> {
+        Connected { client: None, lane }
     }
 }
 
@@ -28,7 +27,7 @@ pub fn measure<C>(
     plan: &impl Experiment,
     (sides, cells): (&Sides, usize),
     context: Context<'_>,
-    mut cell: impl FnMut(usize, &mut [Connected<'_, C>], &mut Recording<'_>) -> Result<(), Halt>,
+    mut cell: impl FnMut(usize, &mut [NetServer<'_, C>], &mut Recording<'_>) -> Result<(), Halt>,
 ) -> Result<Outcome, MeasureError> {
     net::allow_files(sides.connections, sides.modes.len())?;
     stay_on(sides.places.map(|[client, _]| client))?;
@@ -49,26 +48,53 @@ pub fn measure<C>(
     };
     let mut servers = Vec::new();
     for (number, mode) in (0..).zip(&sides.modes).filter(|(_, mode)| modes.contains(mode)) {
-        servers.push(Connected { lane: Lane::new(&setup, *mode, number)?, client: None });
+        servers.push(Connected::new(Lane::new(&setup, *mode, number)?));
     }
     recording.cells(0..cells, |recording, number| cell(number, &mut servers, recording))?;
     recording.end()
 }
 
-pub trait Exchange {
+/// A server of `net` or `pingpong`.
+pub type NetServer<'a, C> = Connected<Lane<'a>, C>;
+
+/// What one cell asks of lanes of this type.
+pub trait Exchange<L> {
     type Client;
+
+    /// What the record calls it.
+    fn name(&self, lane: &L) -> String;
 
     fn figure(&self, sample: &Sample) -> Option<f64>;
 
-    fn connect(&self, lane: &mut Lane<'_>) -> Result<Self::Client, Failure>;
+    /// Whether servers are started and connected anew before this group of a cell, which is not the
+    /// first.
+    fn starts_at(&self, _pair: u32) -> bool {
+        true
+    }
+
+    /// Starts what is not there.
+    fn start(&self, _lane: &mut L) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Whether a server that does not start before the first group ends the measurement.
+    fn needs_every_server(&self) -> bool {
+        false
+    }
+
+    fn connect(&self, lane: &mut L) -> Result<Self::Client, Failure>;
+
+    /// What failed, in a server's own words if it is gone.
+    fn blame(&self, _lane: &mut L, failure: Failure) -> Failure {
+        failure
+    }
+
+    /// Ends the server, whose clients are gone.
+    fn end(&self, lane: &mut L);
 
     /// Takes a sample. Without a client afterwards, the lane is connected anew.
-    fn sample(
-        &mut self,
-        lane: &mut Lane<'_>,
-        client: &mut Self::Client,
-        at: At,
-    ) -> Result<Taken, Failure>;
+    fn sample(&mut self, lane: &mut L, client: &mut Self::Client, at: At)
+    -> Result<Taken, Failure>;
 }
 
 /// A sample, and what is left of the connections.
@@ -79,38 +105,50 @@ pub struct Taken {
 }
 
 /// The servers of one cell, which take part by their numbers.
-struct Servers<'c, 'a, X: Exchange> {
+struct Servers<'c, L, X: Exchange<L>> {
     exchange: X,
-    servers: &'c mut [Connected<'a, X::Client>],
+    servers: &'c mut [Connected<L, X::Client>],
 }
 
 /// Connects and checks each of these servers in a cell whose line is in the record, and takes the
 /// samples; gives back what they did.
-pub fn measure_cell<X: Exchange>(
+pub fn measure_cell<L, X: Exchange<L>>(
     exchange: X,
     (number, what): (usize, &str),
-    sides: &Sides,
-    (servers, measured): (&mut [Connected<'_, X::Client>], &[usize]),
+    pairs: u32,
+    (servers, measured): (&mut [Connected<L, X::Client>], &[usize]),
     recording: &mut Recording<'_>,
 ) -> Result<X, Halt> {
     let cell = index(number);
     recording.at(&format!("{what}: checking every byte"));
     let (mut lanes, mut alive) = (Servers { exchange, servers }, measured.to_vec());
-    lanes.connect(cell, &mut alive, recording)?;
-    recording.groups(&mut lanes, (measured, alive), (cell, sides.pairs), what)?;
+    lanes.connect((cell, 0), &mut alive, recording)?;
+    recording.groups(&mut lanes, (measured, alive), (cell, pairs), what)?;
     // The next cell has other connections.
     lanes.servers.iter_mut().for_each(|connected| connected.client = None);
     Ok(lanes.exchange)
 }
 
-impl<X: Exchange> Servers<'_, '_, X> {
-    /// Each of these is connected and checked, or fails and is taken out.
+impl<L, X: Exchange<L>> Servers<'_, L, X> {
+    /// Each of these is started, then each connected and checked, or it fails and is taken out.
     fn connect(
         &mut self,
-        cell: u32,
+        (cell, pair): (u32, u32),
         which: &mut Vec<usize>,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
+        let at = At { cell, pair, ..At::default() };
+        for index in std::mem::take(which) {
+            match self.exchange.start(&mut self.servers[index].lane) {
+                Ok(()) => which.push(index),
+                Err(failure) if pair == 0 && self.exchange.needs_every_server() => {
+                    return Err(failure.into());
+                }
+                Err(failure) => {
+                    self.failed(index, at, failure, recording)?;
+                }
+            }
+        }
         for index in std::mem::take(which) {
             let connected = &mut self.servers[index];
             match self.exchange.connect(&mut connected.lane) {
@@ -119,16 +157,21 @@ impl<X: Exchange> Servers<'_, '_, X> {
                     which.push(index);
                 }
                 Err(failure) => {
-                    let at = At { cell, ..At::default() };
                     self.failed(index, at, failure, recording)?;
                 }
             }
         }
         Ok(())
     }
+
+    fn end(&mut self, index: usize) {
+        let Connected { client, lane } = &mut self.servers[index];
+        *client = None;
+        self.exchange.end(lane);
+    }
 }
 
-impl<X: Exchange> Lanes for Servers<'_, '_, X> {
+impl<L, X: Exchange<L>> Lanes for Servers<'_, L, X> {
     type Mode = usize;
 
     fn figure(&self, sample: &Sample) -> Option<f64> {
@@ -144,15 +187,15 @@ impl<X: Exchange> Lanes for Servers<'_, '_, X> {
         order: &mut Vec<usize>,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
-        if pair == 0 {
+        if pair == 0 || !self.exchange.starts_at(pair) {
             return Ok(());
         }
-        order.iter().for_each(|index| self.servers[*index].end());
-        self.connect(cell, order, recording)
+        order.iter().for_each(|index| self.end(*index));
+        self.connect((cell, pair), order, recording)
     }
 
     fn sample(&mut self, index: usize, at: At) -> Result<Sample, Failure> {
-        let Connected { lane, client } = &mut self.servers[index];
+        let Connected { client, lane } = &mut self.servers[index];
         let gone = || Failure::Answer("the client is gone".to_owned());
         let taken = self.exchange.sample(lane, client.as_mut().ok_or_else(gone)?, at)?;
         if taken.wants_new_connections {
@@ -171,9 +214,10 @@ impl<X: Exchange> Lanes for Servers<'_, '_, X> {
     ) -> Result<bool, Halt> {
         // Calls that wait are interrupted by a signal, and then fail.
         recording.stop.check()?;
-        let connected = &mut self.servers[index];
-        connected.end();
-        recording.error(at.cell, connected.lane.mode(), &failure)?;
+        let lane = &mut self.servers[index].lane;
+        let (name, failure) = (self.exchange.name(lane), self.exchange.blame(lane, failure));
+        self.end(index);
+        recording.error(at.cell, name, &failure)?;
         Ok(false)
     }
 }

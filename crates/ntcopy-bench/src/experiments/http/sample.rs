@@ -3,27 +3,16 @@
 mod cell;
 
 use std::ops::Range;
-use std::path::Path;
 
 use ntcopy_record::ExperimentKind;
 
-use super::plan::{HttpCell, HttpForm, HttpPlan};
-use super::run::{self, Certificate, Client, Data, Running, Scratch, Setup};
+use super::plan::{HttpForm, HttpPlan};
+use super::run::{self, Certificate, Data, Scratch};
 use super::{Scheme, Stack, Way};
 use crate::run::meter::{Events, open_events};
 use crate::run::{Failure, Stop};
 use crate::sample::driver::{Context, Experiment, Halt, Options, Recording, available, index};
 use crate::sample::{MeasureError, Outcome, in_this_namespace};
-
-/// One way while it is measured: its daemons, and the client's connections to them.
-struct Lane {
-    way: Way,
-    /// Its place among the ways.
-    number: usize,
-    /// Goes first: a proxy that ends does not wait for it.
-    client: Option<Client>,
-    running: Running,
-}
 
 /// What daemons are started with, for as long as cells ask for the same data.
 struct Served<'a> {
@@ -108,29 +97,6 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn start(
-        &self,
-        cell: &HttpCell,
-        served: &Served<'_>,
-        number: usize,
-        folder: &Path,
-    ) -> Result<Lane, Failure> {
-        let way = served.ways[number];
-        std::fs::create_dir(folder)
-            .map_err(Failure::io(format!("cannot make {}", folder.display())))?;
-        let setup = Setup {
-            plan: self.plan,
-            cell,
-            way,
-            folder,
-            certificate: served.certificate.as_ref(),
-            open_files: self.open_files,
-            patience: self.options.patience,
-        };
-        let running = Running::start(&setup, served.data, self.stop)?;
-        Ok(Lane { way, number, client: None, running })
-    }
-
     fn cell(
         &mut self,
         number: usize,
@@ -150,8 +116,7 @@ impl Bench<'_> {
             }
         };
         recording.cell(index, plan.params(cell, offered))?;
-        let lanes = cell::WayLanes::new(self, served, (cell, index), offered, is_first);
-        let rate = lanes.measure(recording)?;
+        let rate = cell::measure(self, served, number, (offered, is_first), recording)?;
         if cell.form == HttpForm::Closed {
             self.baseline_rate = rate;
         }

@@ -11,7 +11,7 @@ use crate::experiment::{LoadForm, NetMode};
 use crate::run::Failure;
 use crate::run::net::{Lane, NetClient, Schedule, Traffic};
 use crate::sample::driver::{At, Context, Experiment, Halt, Recording, index};
-use crate::sample::servers::{self, Connected, Exchange, Taken};
+use crate::sample::servers::{self, Exchange, NetServer, Taken};
 use crate::sample::{CLIENT_AND_SERVER, MeasureError, Outcome, window_sample};
 
 /// Why TCP's own way says nothing of datagrams.
@@ -37,7 +37,7 @@ fn measure_cell(
     plan: &NetPlan,
     number: usize,
     baseline_rate: &mut Option<u64>,
-    servers: &mut [Connected<'_, NetClient>],
+    servers: &mut [NetServer<'_, NetClient>],
     recording: &mut Recording<'_>,
 ) -> Result<(), Halt> {
     let cell = &plan.cells[number];
@@ -64,7 +64,7 @@ fn measure_cell(
     let exchange = Requests { plan, cell, offered, spoil, rates };
     let (at, servers) = ((number, &*exchange.what()), (servers, &measured[..]));
     let Requests { mut rates, .. } =
-        servers::measure_cell(exchange, at, &plan.sides, servers, recording)?;
+        servers::measure_cell(exchange, at, plan.sides.pairs, servers, recording)?;
     if cell.form == LoadForm::Closed {
         rates.sort_unstable();
         *baseline_rate = rates.get(rates.len() / 2).copied();
@@ -97,15 +97,23 @@ impl Requests<'_> {
     }
 }
 
-impl Exchange for Requests<'_> {
+impl<'l> Exchange<Lane<'l>> for Requests<'_> {
     type Client = NetClient;
+
+    fn name(&self, lane: &Lane<'l>) -> String {
+        lane.mode().to_string()
+    }
+
+    fn end(&self, lane: &mut Lane<'l>) {
+        lane.reset();
+    }
 
     fn figure(&self, sample: &Sample) -> Option<f64> {
         let metric = if self.cell.form == LoadForm::Closed { THROUGHPUT } else { P99 };
         rate(&ExperimentKind::Net, sample, metric)
     }
 
-    fn connect(&self, lane: &mut Lane<'_>) -> Result<NetClient, Failure> {
+    fn connect(&self, lane: &mut Lane<'l>) -> Result<NetClient, Failure> {
         let traffic = Traffic {
             family: self.cell.family,
             connections: self.cell.connections,
@@ -121,7 +129,7 @@ impl Exchange for Requests<'_> {
     /// compared.
     fn sample(
         &mut self,
-        lane: &mut Lane<'_>,
+        lane: &mut Lane<'l>,
         client: &mut NetClient,
         at: At,
     ) -> Result<Taken, Failure> {

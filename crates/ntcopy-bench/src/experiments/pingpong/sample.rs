@@ -28,7 +28,8 @@ impl Experiment for PingPongPlan {
             let all: Vec<usize> = (0..servers.len()).collect();
             let exchange = Messages { plan: self, cell, spoil: recording.options.spoil };
             let servers = (servers, &all[..]);
-            servers::measure_cell(exchange, (number, &what), sides, servers, recording).map(drop)
+            servers::measure_cell(exchange, (number, &what), sides.pairs, servers, recording)
+                .map(drop)
         })
     }
 }
@@ -40,14 +41,22 @@ struct Messages<'a> {
     spoil: bool,
 }
 
-impl Exchange for Messages<'_> {
+impl<'l> Exchange<Lane<'l>> for Messages<'_> {
     type Client = PingPong;
+
+    fn name(&self, lane: &Lane<'l>) -> String {
+        lane.mode().to_string()
+    }
+
+    fn end(&self, lane: &mut Lane<'l>) {
+        lane.reset();
+    }
 
     fn figure(&self, sample: &Sample) -> Option<f64> {
         rate(&ExperimentKind::Pingpong, sample, P50)
     }
 
-    fn connect(&self, lane: &mut Lane<'_>) -> Result<PingPong, Failure> {
+    fn connect(&self, lane: &mut Lane<'l>) -> Result<PingPong, Failure> {
         let PingPongCell { family, message_bytes } = *self.cell;
         let traffic = Traffic {
             family,
@@ -62,7 +71,7 @@ impl Exchange for Messages<'_> {
 
     fn sample(
         &mut self,
-        lane: &mut Lane<'_>,
+        lane: &mut Lane<'l>,
         client: &mut PingPong,
         at: At,
     ) -> Result<Taken, Failure> {
