@@ -214,8 +214,8 @@ fn in_the_kernel_with_the_flag_hinted_bodies_are_counted_and_others_are_not() {
 
 #[test]
 fn haproxy_before_a_backend_that_hints_splices_or_does_not() {
-    if !Path::new("/usr/sbin/haproxy").exists() {
-        println!("not run: haproxy is not installed (scripts/setup.sh programs)");
+    if !["haproxy", "nginx"].iter().all(|name| Path::new("/usr/sbin").join(name).exists()) {
+        println!("not run: haproxy or nginx is not installed (scripts/setup.sh programs)");
         return;
     }
     for (stack, mode, ways, more) in [
