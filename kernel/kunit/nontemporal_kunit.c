@@ -43,7 +43,7 @@ static struct nontemporal_cpu *nontemporal_state(struct kunit *test)
 	struct nontemporal_cpu *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	s->limit = NT_CACHE;
+	s->unit = NT_CACHE / LIMIT;
 	return s;
 }
 
@@ -82,15 +82,46 @@ static void nontemporal_in_flight(struct kunit *test)
 			c->normal ? SZ_128M / NT_PIECE : 0);
 }
 
-/* Within five times the limit. */
+/*
+ * Sockets of 64 KiB that send in the same order, the pages coming back as from a stack:
+ * all are copied in one way, that for what is in flight.
+ */
+static void nontemporal_stack(struct kunit *test)
+{
+	static const size_t flights[] = {
+		SZ_256K, SZ_512K, SZ_512K + SZ_256K, SZ_1M + SZ_256K, SZ_1M + SZ_512K,
+	};
+	unsigned int i, n, normal;
+
+	for (i = 0; i < ARRAY_SIZE(flights); i++) {
+		struct nontemporal_cpu *s = nontemporal_state(test);
+		size_t to = flights[i];
+
+		for (n = 0, normal = 0; n < SZ_256M / NT_PIECE; n++) {
+			size_t done = n * NT_PIECE, in_round = done % to;
+			bool odd = (done / to) % 2;
+
+			normal += nontemporal_copy(s, NT_TO + (odd ? to - NT_PIECE - in_round :
+							       in_round),
+						   NT_PIECE, in_round / SZ_64K) &&
+				  n >= SZ_128M / NT_PIECE;
+		}
+		if (to < NT_CACHE)
+			KUNIT_EXPECT_GE(test, normal, SZ_128M / NT_PIECE / 100 * 98);
+		else
+			KUNIT_EXPECT_LE(test, normal, SZ_128M / NT_PIECE / 100 * 2);
+	}
+}
+
+/* Within six times the limit. */
 static void nontemporal_follows(struct kunit *test)
 {
 	struct nontemporal_cpu *s = nontemporal_state(test);
 
 	nontemporal_copies(s, SZ_64M, SZ_256K, false);
-	nontemporal_copies(s, 5 * NT_CACHE, SZ_64M, false);
+	nontemporal_copies(s, 6 * NT_CACHE, SZ_64M, false);
 	KUNIT_EXPECT_EQ(test, nontemporal_copies(s, SZ_16M, SZ_64M, false), 0);
-	nontemporal_copies(s, 5 * NT_CACHE, SZ_256K, false);
+	nontemporal_copies(s, 6 * NT_CACHE, SZ_256K, false);
 	KUNIT_EXPECT_EQ(test, nontemporal_copies(s, SZ_16M, SZ_256K, false), SZ_16M / NT_PIECE);
 }
 
@@ -226,6 +257,7 @@ static void nontemporal_sockets(struct kunit *test)
 
 static struct kunit_case nontemporal_test_cases[] = {
 	KUNIT_CASE_PARAM(nontemporal_in_flight, nontemporal_gen_params),
+	KUNIT_CASE(nontemporal_stack),
 	KUNIT_CASE(nontemporal_follows),
 	KUNIT_CASE(nontemporal_stays),
 	KUNIT_CASE(nontemporal_varies),
