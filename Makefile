@@ -27,7 +27,7 @@ build: ## what the demo needs: the program, and the library of `ntcopy run`, in 
 	@$(CARGO) build --release --locked -p ntcopy-cli -p ntcopy-preload --no-default-features
 	@crates/ntcopy-preload/link.sh $(dir $(NTCOPY))libntcopy_preload.a $(dir $(NTCOPY))
 
-program: ## the same with surveys and their databases, and TLS
+program: ## the same with surveys and their databases
 	@scripts/setup.sh build
 	@$(CARGO) build --release --locked -p ntcopy-cli -p ntcopy-preload
 	@crates/ntcopy-preload/link.sh $(dir $(NTCOPY))libntcopy_preload.a $(dir $(NTCOPY))

@@ -16,7 +16,7 @@ echo "lint: cargo fmt"
 cargo fmt --all --check
 echo "lint: clippy"
 cargo clippy --workspace --all-targets --locked -q -- -D warnings
-# The program of the demo, without surveys and TLS.
+# The program of the demo, without surveys.
 cargo clippy -p ntcopy-cli --no-default-features --locked -q -- -D warnings
 echo "lint: the fuzz targets' lock files"
 for manifest in crates/*/fuzz/Cargo.toml; do

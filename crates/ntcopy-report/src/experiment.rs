@@ -78,9 +78,9 @@ const BLIND_READER: &str = "The reader never looks at the bytes. A reader that d
 const APP: &str = "The client drops large values in its socket and never looks at them; of each \
                    multiget it looks at one value. Where program and client are on one CPU, a latency \
                    holds the client's own work, too.";
-const HTTP: &str = "The client throws bodies away in its socket and never looks at them; through TLS it \
-                    has to decipher them. All three processes are on one machine: what the loopback \
-                    does for the client is in the proxy's CPU time.";
+const HTTP: &str = "The client throws bodies away in its socket and never looks at them. All three \
+                    processes are on one machine: what the loopback does for the client is in the \
+                    proxy's CPU time.";
 const ONE_MACHINE: &str = "Client and server are on one machine. Over the loopback and between \
                            namespaces alike, who sends does the receiver's part of the network \
                            stack too, and it is in the sender's CPU time.";

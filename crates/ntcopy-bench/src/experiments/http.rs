@@ -72,14 +72,6 @@ impl Stack {
     pub fn hints_itself(self) -> bool {
         self.backend() != Backend::Nginx
     }
-
-    /// Whether its clients can come that way.
-    pub fn speaks(self, scheme: Scheme) -> bool {
-        match scheme {
-            Scheme::Plain | Scheme::Tls => true,
-            Scheme::Ktls => self == Stack::StoragedProxyd,
-        }
-    }
 }
 
 /// A way for bodies from the backend on.
@@ -129,18 +121,6 @@ pub enum Transport {
 
 words!(Transport, Unix = "unix", Tcp = "tcp");
 
-/// What is between client and proxy, over TCP of the loopback.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Scheme {
-    Plain,
-    /// HTTP/1.1 over TLS 1.3, encrypted by the proxy.
-    Tls,
-    /// The same, encrypted by the kernel.
-    Ktls,
-}
-
-words!(Scheme, Plain = "plain", Tls = "tls", Ktls = "ktls");
-
 /// One of the ways that are compared: a stack, and how it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Way {
@@ -161,7 +141,6 @@ pub struct Defaults {
     pub modes: Vec<HttpMode>,
     pub stacks: Vec<Stack>,
     pub transport: Transport,
-    pub scheme: Scheme,
     pub object_bytes: Vec<u64>,
     pub connections: Vec<u32>,
     pub dataset_bytes: Vec<u64>,
@@ -189,9 +168,6 @@ pub struct Settings {
     /// Between proxy and backend: unix; tcp, over the loopback [default: unix]
     #[arg(long, value_name = "HOW")]
     pub transport: Option<Transport>,
-    /// Between client and proxy: plain, tls, ktls [default: plain]
-    #[arg(long, value_name = "HOW")]
-    pub scheme: Option<Scheme>,
     /// TCP's congestion control, in a network namespace of its own: reno, cubic [default: the
     /// system's]
     #[arg(long, hide = true, value_name = "NAME")]

@@ -92,34 +92,12 @@ fn proxies_and_backends_are_started_as_often_as_was_asked_and_a_taken_port_is_an
 }
 
 #[test]
-fn over_tls_and_tcp_the_bytes_are_the_same() {
-    let args = ["--scheme", "tls", "--transport", "tcp", "--modes", "copy", "--rate", "200"];
+fn over_tcp_the_bytes_are_the_same() {
+    let args = ["--transport", "tcp", "--modes", "copy", "--rate", "200"];
     let (record, _) = tiny(&args);
     let open = record.cells.iter().filter(|cell| cell.params["form"] == "open");
     assert!(open.clone().count() == 4);
     assert!(open.into_iter().all(|cell| cell.params["offered_requests_per_1000_s"] == 200_000));
-}
-
-#[test]
-fn by_the_kernel_s_tls_the_bytes_are_the_same_or_it_says_that_there_is_none() {
-    let args = ["--scheme", "ktls", "--modes", "copy", "--rate", "off"];
-    let place = tempfile::tempdir().unwrap();
-    let here = http(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
-    let everything_went = |record: Record| {
-        assert!(record.cells.iter().all(|cell| cell.params["scheme"] == "ktls"));
-        assert_eq!(record.samples.len(), 4 * 5);
-    };
-    match here.status.code() {
-        Some(0) => everything_went(recorded(place.path())),
-        code => {
-            assert_eq!(code, Some(3), "{}", stderr(&here));
-            assert!(stderr(&here).contains("no TLS (module tls)"), "{}", stderr(&here));
-            println!("not run: {}", stderr(&here));
-        }
-    }
-    // The booted kernel has it.
-    kernel_built();
-    everything_went(tiny(&[&args[..], &["--kernel", "um"]].concat()).0);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ntcopy_record::Params;
 use ntcopy_record::lists::unique;
 
-use super::{Backend, HttpMode, Rate, Scheme, Settings, Stack, Transport, Way, defaults};
+use super::{Backend, HttpMode, Rate, Settings, Stack, Transport, Way, defaults};
 pub use crate::experiment::LoadForm as HttpForm;
 use crate::experiment::{Lengths, with_baseline};
 use crate::plan::error::{check_connections, check_pairs, check_sizes, check_zeros, places};
@@ -22,6 +22,8 @@ const WAY_BYTES: u64 = 32 << 20;
 pub const OUTPUT_BUFFERS: u64 = 2;
 /// Those for a body that it passes on: half its default, since they are larger.
 pub const PROXY_BUFFERS: u64 = 4;
+/// Between client and proxy, as records say it: some of other versions came by TLS.
+const CLIENTS_COME: &str = "plain";
 /// TCP_CA_NAME_MAX, without the byte that ends it.
 const LONGEST_CONGESTION_NAME: usize = 15;
 
@@ -57,7 +59,6 @@ pub struct HttpPlan {
     /// The ways that are compared, the baseline first.
     pub ways: Vec<Way>,
     pub transport: Transport,
-    pub scheme: Scheme,
     pub workers: u32,
     pub rate: Rate,
     /// The CPUs of the client, which is this program, of proxy and backend; none: wherever the
@@ -104,7 +105,7 @@ impl HttpPlan {
             ("connections", cell.connections.into()),
             ("asked_bytes", cell.asked_bytes().into()),
             ("transport", self.transport.as_str().into()),
-            ("scheme", self.scheme.as_str().into()),
+            ("scheme", CLIENTS_COME.into()),
             ("congestion", self.settings.congestion.clone().into()),
             ("workers", self.workers.into()),
             ("starts", self.starts.into()),
@@ -167,7 +168,6 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         ("haproxy-pipe", settings.haproxy_pipe_bytes == Some(0)),
         ("nginx-buffer", settings.nginx_buffer_bytes == Some(0)),
     ])?;
-    let scheme = settings.scheme.unwrap_or(defaults.scheme);
     let transport = settings.transport.unwrap_or(defaults.transport);
     if transport == Transport::Tcp && settings.stacks.contains(&Stack::HaproxyExample) {
         let what = format!("{} listens on a unix socket alone", Stack::HaproxyExample);
@@ -179,9 +179,8 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     Ok(HttpPlan {
         settings: settings.clone(),
         cells: cells(settings, rate)?,
-        ways: ways(settings, scheme)?,
+        ways: ways(settings)?,
         transport,
-        scheme,
         workers,
         rate,
         places: places(&settings.cpus, cpus, takes)?,
@@ -202,13 +201,9 @@ fn check_congestion(name: &str) -> Result<(), PlanError> {
 }
 
 /// Every stack in every mode that it has, the first stack's baseline first.
-fn ways(settings: &Settings, scheme: Scheme) -> Result<Vec<Way>, PlanError> {
+fn ways(settings: &Settings) -> Result<Vec<Way>, PlanError> {
     let defaults = defaults(settings.quick);
     let stacks = or(&settings.stacks, &defaults.stacks);
-    if let Some(stack) = stacks.iter().copied().find(|stack| !stack.speaks(scheme)) {
-        let what = format!("{stack} does not speak it; storaged+proxyd does");
-        return Err(format!("--scheme {scheme}: {what}").into());
-    }
     let asked = or(&settings.modes, &defaults.modes);
     let baseline = settings.baseline.unwrap_or(defaults.baseline);
     let has = |mode: &HttpMode| stacks.iter().any(|stack| stack.modes().contains(mode));

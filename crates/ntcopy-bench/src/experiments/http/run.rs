@@ -19,8 +19,6 @@ mod scratch;
 mod setup;
 mod stack;
 mod theirs;
-#[cfg(feature = "tls")]
-mod tls;
 mod wire;
 
 pub use body_reader::BodyReader;
@@ -32,9 +30,4 @@ pub use load::{Meter, Window};
 pub(crate) use programs::Program;
 pub use scratch::Scratch;
 pub use setup::Setup;
-#[cfg(not(feature = "tls"))]
-pub use setup::make_certificate;
 pub use stack::{Running, unavailable};
-#[cfg(feature = "tls")]
-pub use tls::make_certificate;
-pub use wire::Certificate;

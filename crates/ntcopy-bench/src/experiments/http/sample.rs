@@ -7,8 +7,8 @@ use std::ops::Range;
 use ntcopy_record::ExperimentKind;
 
 use super::plan::{HttpForm, HttpPlan};
-use super::run::{self, Certificate, Data, Scratch};
-use super::{Scheme, Stack, Way};
+use super::run::{self, Data, Scratch};
+use super::{Stack, Way};
 use crate::run::meter::{Events, open_events};
 use crate::run::{Failure, Stop};
 use crate::sample::driver::{Context, Experiment, Halt, Options, Recording, available, index};
@@ -19,7 +19,6 @@ struct Served<'a> {
     ways: &'a [Way],
     scratch: &'a Scratch,
     data: &'a Data,
-    certificate: Option<Certificate>,
 }
 
 struct Bench<'a> {
@@ -41,7 +40,7 @@ impl Experiment for HttpPlan {
     /// The daemons end in any case, and their folder goes.
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
         let open_files = run::allow_files(self)?;
-        let (ways, missing) = available(&self.ways, |way| run::unavailable(way, self.scheme))?;
+        let (ways, missing) = available(&self.ways, run::unavailable)?;
         // Without what all are compared with there is nothing to measure.
         let is_baseline = |(way, _): &&(Way, String)| self.ways.first() == Some(way);
         if let Some((_, why)) = missing.iter().find(is_baseline) {
@@ -86,11 +85,7 @@ impl Bench<'_> {
         let stacks: Vec<Stack> = ways.iter().map(|way| way.stack).collect();
         let patience = (self.options.patience, self.stop);
         let data = Data::make(first, &scratch, &stacks, patience)?;
-        let certificate = match self.plan.scheme {
-            Scheme::Plain => None,
-            _ => Some(run::make_certificate(scratch.path())?),
-        };
-        let served = Served { ways, scratch: &scratch, data: &data, certificate };
+        let served = Served { ways, scratch: &scratch, data: &data };
         for number in cells.clone() {
             self.cell(number, number == cells.start, &served, recording)?;
         }

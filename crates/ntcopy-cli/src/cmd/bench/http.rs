@@ -21,7 +21,7 @@ Examples:
   ntcopy bench http --kernel um --stack haproxy+nginx --nginx-buffer 1MiB    files read, not sendfile
   ntcopy bench http --kernel um --stack haproxy+storaged          HAProxy before a hinted backend
   ntcopy bench http --kernel um --stack haproxy+backend.c         the same, examples/backend.c
-  ntcopy bench http --scheme tls --object 64KiB,1MiB --connections 64
+  ntcopy bench http --transport tcp --object 64KiB,1MiB --connections 64
 
 A client asks a proxy, which asks a backend. Each cell is measured twice. Without a pause, every \
 connection asks again as soon as it is answered: how much goes through, and what CPU time it costs \

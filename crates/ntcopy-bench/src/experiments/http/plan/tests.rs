@@ -119,10 +119,6 @@ fn what_cannot_be_is_refused_with_what_to_change() {
         (with(&|s| s.workers = Some(0)), "--workers 0"),
         (with(&|s| s.cpus = vec![0, 1]), "client, proxy and backend"),
         (with(&|s| s.cpus = vec![9]), "--cpus 9"),
-        (
-            with(&|s| (s.stacks, s.scheme) = (vec![HaproxyNginx], Some(Scheme::Ktls))),
-            "haproxy+nginx",
-        ),
         (with(&|s| (s.stacks, s.modes) = (vec![HaproxyNginx], vec![Vmsplice])), "vmsplice"),
         (
             with(&|s| (s.stacks, s.transport) = (vec![HaproxyExample], Some(Transport::Tcp))),

@@ -1,7 +1,5 @@
 //! What the client does with bodies, and what a read of one gives.
 
-use rustix::io::Errno;
-
 use crate::run::{Failure, pattern};
 
 /// Bytes that are dropped by one call at most. The memory behind it is never touched.
@@ -73,10 +71,6 @@ pub enum Received {
     Bytes(usize),
     Blocked,
     End,
-}
-
-pub fn errno(error: std::io::Error) -> Errno {
-    Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
 pub fn seed(object: u64) -> u64 {

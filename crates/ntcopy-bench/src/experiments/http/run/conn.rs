@@ -82,7 +82,7 @@ impl Conn {
         }
     }
 
-    /// Something came that was not asked for: at most records of TLS that carry no data.
+    /// Something came that was not asked for.
     fn unasked(&mut self) -> Result<Step, Failure> {
         let mut byte = [0];
         match self.wire.read(&mut byte).map_err(broken)? {
@@ -130,7 +130,7 @@ impl Conn {
         look.compare_room(self.number, self.object, self.at, bytes)?;
         self.at += bytes as u64;
         step.bytes += bytes as u64;
-        Ok(bytes == wanted || (bytes > 0 && self.wire.reads_in_pieces()))
+        Ok(bytes == wanted)
     }
 
     fn taken(&self, got: Received) -> Result<usize, Failure> {
@@ -165,7 +165,7 @@ mod tests {
     fn pair() -> (Conn, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let target = Target { address, tls: None, patience: Duration::from_secs(60) };
+        let target = Target { address, patience: Duration::from_secs(60) };
         let conn = Conn::new(Wire::open(&target).unwrap(), 5, LENGTH);
         (conn, listener.accept().unwrap().0)
     }

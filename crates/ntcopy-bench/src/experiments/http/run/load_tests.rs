@@ -21,7 +21,7 @@ fn server(answers: bool) -> Target {
             thread::spawn(move || serve(stream, answers));
         }
     });
-    Target { address, tls: None, patience: Duration::from_secs(60) }
+    Target { address, patience: Duration::from_secs(60) }
 }
 
 fn serve(mut stream: TcpStream, answers: bool) {

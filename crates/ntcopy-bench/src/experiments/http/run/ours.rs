@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::programs::Program;
 use super::setup::Setup;
-use crate::experiments::http::{HttpMode, Scheme};
+use crate::experiments::http::HttpMode;
 use crate::experiments::turns::program::Endpoint;
 use crate::run::Failure;
 
@@ -41,20 +41,10 @@ pub fn proxyd(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Co
     let mut command = Command::new(Program::Proxyd.find().map_err(Failure::Limit)?);
     command.args(["--log-level", "warn", "--mode", proxy_mode(setup.way.mode)]);
     command.arg("--workers").arg(setup.plan.workers.to_string());
-    let place = match setup.plan.scheme {
-        Scheme::Plain => "--listen",
-        Scheme::Tls | Scheme::Ktls => "--tls-listen",
-    };
-    command.arg(place).arg(at.to_string()).arg("--backend").arg(backend.to_string());
+    command.arg("--listen").arg(at.to_string()).arg("--backend").arg(backend.to_string());
     for option in ["--idle-timeout", "--backend-idle-timeout"] {
         command.arg(option).arg(IDLE_S.to_string());
     }
     command.args(["--backend-idle", "4096"]);
-    if let Some(made) = setup.certificate {
-        command.arg("--certificate").arg(&made.file).arg("--key").arg(&made.file);
-    }
-    if setup.plan.scheme == Scheme::Ktls {
-        command.arg("--ktls");
-    }
     Ok(command)
 }

@@ -3,28 +3,24 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Command;
 
 use ntcopy::socket::{Support, kernel_support};
 
 use super::daemon::{Daemon, free_address};
 use super::data::Data;
 use super::programs::Program;
-use super::setup::{self, Setup};
+use super::setup::Setup;
 use super::wire::Target;
 use super::{example, ours, theirs};
 use crate::experiment::Mode;
-use crate::experiments::http::{Backend, HttpMode, Scheme, Way};
+use crate::experiments::http::{Backend, HttpMode, Way};
 use crate::experiments::turns::program::Endpoint;
 use crate::run::cpu_clock::CpuClock;
 use crate::run::proof::{Due, OF_A_PROGRAM_PERCENT, Proof};
 use crate::run::{self, Failure, Stop};
 
 /// Why a way can't be had here, if so: a program is missing, or the kernel has no flag.
-pub fn unavailable(way: Way, scheme: Scheme) -> Result<Option<String>, Failure> {
-    if let Some(why) = setup::NO_TLS.filter(|_| scheme != Scheme::Plain) {
-        return Ok(Some(why.to_owned()));
-    }
+pub fn unavailable(way: Way) -> Result<Option<String>, Failure> {
     for program in Program::of_stack(way.stack) {
         let path = match program.find() {
             Ok(path) => path,
@@ -36,10 +32,6 @@ pub fn unavailable(way: Way, scheme: Scheme) -> Result<Option<String>, Failure> 
         {
             return Ok(Some(why));
         }
-        if scheme == Scheme::Ktls && program == Program::Proxyd && !can(&path, "ktls")? {
-            let why = "this kernel has no TLS (module tls), so proxyd would encrypt by itself";
-            return Ok(Some(why.to_owned()));
-        }
     }
     if !way.mode.is_hinted() {
         return Ok(None);
@@ -48,13 +40,6 @@ pub fn unavailable(way: Way, scheme: Scheme) -> Result<Option<String>, Failure> 
         return Ok(Some("backend.c sets SO_NTCOPY, which the module has not".to_owned()));
     }
     run::unavailable(way.mode.sends())
-}
-
-/// Whether a daemon of ours names a capability.
-fn can(program: &Path, word: &str) -> Result<bool, Failure> {
-    let output = Command::new(program).arg("--capabilities").output();
-    let output = output.map_err(Failure::io("cannot ask for --capabilities"))?;
-    Ok(String::from_utf8_lossy(&output.stdout).lines().any(|line| line == word))
 }
 
 fn cannot_be_hinted(mode: HttpMode, program: &Path) -> Result<Option<String>, Failure> {
@@ -144,12 +129,11 @@ impl Running {
         backend.program.accepts(&between, setup.patience, stop)?;
         // Not before: the backend's address could be the same.
         let (proxy, address) = start_proxy(setup, &between, stop)?;
-        let tls = setup.certificate.map(|made| made.client.clone());
         Ok(Running {
             way: setup.way,
             proxy,
             backend,
-            target: Target { address, tls, patience: setup.patience },
+            target: Target { address, patience: setup.patience },
             ourselves: CpuClock::new(rustix::process::getpid())?,
         })
     }
@@ -159,7 +143,7 @@ impl Running {
     }
 
     pub(super) fn target(&self) -> Target {
-        self.target.clone()
+        self.target
     }
 
     /// Finds the processes whose CPU time counts; to be called once they have all been started.
@@ -173,15 +157,10 @@ impl Running {
     }
 
     /// Holds what was counted since then against `bytes` of bodies, when every answer has come.
-    pub fn check_proof(
-        &self,
-        proof: &Proof,
-        scheme: Scheme,
-        bytes: u64,
-    ) -> Result<BTreeMap<String, u64>, Failure> {
+    pub fn check_proof(&self, proof: &Proof, bytes: u64) -> Result<BTreeMap<String, u64>, Failure> {
         let due = match self.way.mode {
             HttpMode::Auto => Due::Anything,
-            _ => Due::AtLeast(bytes / 100 * least_percent(self.way, scheme)),
+            _ => Due::AtLeast(bytes / 100 * least_percent(self.way)),
         };
         let what = format!("{} sent {bytes} bytes of bodies", self.way);
         proof.check(&what, self.way.mode.sends(), due)
@@ -201,16 +180,9 @@ impl Running {
 
 /// The bodies' bytes in 100 that have to be counted under some name.
 ///
-/// A daemon of ours hints whole bodies: the backend where they are spliced, the proxy where it
-/// writes them itself. nginx writes a body in pieces. What the kernel encrypts is made there, and
-/// copied from nowhere.
-fn least_percent(way: Way, scheme: Scheme) -> u64 {
-    match (way.stack, scheme) {
-        (_, Scheme::Ktls) => 0,
-        // Behind HAProxy the proxy's part of TLS is not hinted, and the backend's whole bodies are.
-        (stack, _) if stack.hints_itself() => 99,
-        _ => OF_A_PROGRAM_PERCENT,
-    }
+/// A backend that knows the hint hints whole bodies. nginx writes a body in pieces.
+fn least_percent(way: Way) -> u64 {
+    if way.stack.hints_itself() { 99 } else { OF_A_PROGRAM_PERCENT }
 }
 
 /// Two daemons of one way have logs of different names.

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use super::programs::Program;
 use super::setup::Setup;
+use crate::experiments::http::HttpMode;
 use crate::experiments::http::plan::{OUTPUT_BUFFERS, PROXY_BUFFERS};
-use crate::experiments::http::{HttpMode, Scheme};
 use crate::experiments::turns::program::Endpoint;
 use crate::run::Failure;
 
@@ -103,19 +103,13 @@ pub fn nginx_proxy(
     at: &Endpoint,
     backend: &Endpoint,
 ) -> Result<Command, Failure> {
-    let (ssl, certificate) = match (setup.plan.scheme, setup.certificate) {
-        (Scheme::Tls, Some(made)) => {
-            (" ssl", format!(" ssl_certificate {0}; ssl_certificate_key {0};", made.file.display()))
-        }
-        _ => ("", String::new()),
-    };
     let buffers =
         setup.plan.settings.nginx_buffer_bytes.map_or(String::new(), |bytes| {
             format!("      proxy_buffers {PROXY_BUFFERS} {bytes};\n")
         });
     let http = format!(
         "  upstream backend {{ server {}; keepalive 1024; keepalive_requests {NO_LIMIT}; \
-         keepalive_timeout 3600s; }}\n  server {{ listen {}{ssl};{certificate}\n    \
+         keepalive_timeout 3600s; }}\n  server {{ listen {};\n    \
          location / {{\n      proxy_pass http://backend;\n      proxy_http_version 1.1;\n      \
          proxy_set_header Connection \"\";\n      proxy_max_temp_file_size 0;\n{buffers}    }}\n  }}\n",
         nginx_at(backend),
@@ -126,10 +120,6 @@ pub fn nginx_proxy(
 
 /// HAProxy as the proxy; it splices unless that is switched off.
 pub fn haproxy(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Command, Failure> {
-    let ssl = match (setup.plan.scheme, setup.certificate) {
-        (Scheme::Tls, Some(made)) => format!(" ssl crt {} alpn http/1.1", made.file.display()),
-        _ => String::new(),
-    };
     let server = match backend {
         Endpoint::Unix(path) => format!("unix@{}", path.display()),
         Endpoint::Tcp(address) => address.to_string(),
@@ -145,7 +135,7 @@ pub fn haproxy(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<C
          defaults\n  mode http\n{splice}  http-reuse always\n  \
          timeout connect 10s\n  timeout client 1h\n  timeout server 1h\n  \
          timeout http-keep-alive 1h\n\
-         frontend clients\n  bind {}{ssl}\n  default_backend backend\n\
+         frontend clients\n  bind {}\n  default_backend backend\n\
          backend backend\n  server one {server} pool-max-conn -1 pool-purge-delay 1h\n",
         setup.plan.workers,
         setup.plan.most_connections() + SPARE_CONNECTIONS,

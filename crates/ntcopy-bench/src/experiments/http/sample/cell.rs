@@ -120,7 +120,6 @@ impl Exchange<Lane> for Requests<'_> {
             cell: self.cell,
             way: *way,
             folder,
-            certificate: self.served.certificate.as_ref(),
             open_files: self.bench.open_files,
             patience: self.bench.options.patience,
         };
@@ -163,11 +162,8 @@ impl Exchange<Lane> for Requests<'_> {
         let window = self.load(client, running, at)?;
         let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
         // What was given up cannot be held against the counters.
-        let counters = if is_whole {
-            running.check_proof(&proof, plan.scheme, window.all_bytes)?
-        } else {
-            BTreeMap::new()
-        };
+        let counters =
+            if is_whole { running.check_proof(&proof, window.all_bytes)? } else { BTreeMap::new() };
         client.check(1, BodyReader::comparing(false))?;
         if plan.ways.first() == Some(&lane.way) {
             let bodies = window.bytes as f64 / self.cell.object_bytes as f64;
