@@ -102,7 +102,7 @@ PROGRAMS = {"memcached": Memcached(), "redis": Redis()}
 
 def counted(ntcopy):
     """What the kernel has counted so far: hinted bytes, and those copied non-temporally."""
-    line = subprocess.run([ntcopy, "stat", "--once", "--json"], check=True, capture_output=True)
+    line = subprocess.run([ntcopy, "stat", "--json"], check=True, capture_output=True)
     told = json.loads(line.stdout)
     return told["hinted_total_bytes"], told["total_bytes"]["nontemporal_bytes"]
 

@@ -59,7 +59,7 @@ pub fn main() -> ExitCode {
         Err(error) if error.use_stderr() => error.exit(),
         // Help, or the version.
         Err(error) => {
-            say::is_read(error.print());
+            say::all_written(error.print());
             return ExitCode::SUCCESS;
         }
     };

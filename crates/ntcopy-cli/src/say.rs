@@ -33,7 +33,7 @@ macro_rules! eprintln {
 /// Writes to standard output; the program ends with 1 where that is impossible.
 pub(crate) fn write(what: Arguments<'_>, end: &str) {
     let text = format!("{what}{end}");
-    is_read(stdout().lock().write_all(visible_output(&text).as_bytes()));
+    all_written(stdout().lock().write_all(visible_output(&text).as_bytes()));
 }
 
 /// Sentences for standard output: on a terminal in lines as wide as it is, and as the help no wider
@@ -57,17 +57,15 @@ pub(crate) fn complain(what: Arguments<'_>) {
     let _ = stderr().write_all(text.as_bytes());
 }
 
-/// Whether there is still a reader, by what became of a write; the program ends with 1 where
-/// writing is impossible.
-pub(crate) fn is_read(written: io::Result<()>) -> bool {
+/// Ends the program with 1 where a write to standard output was impossible; that nobody reads is
+/// none of its business.
+pub(crate) fn all_written(written: io::Result<()>) {
     // Also what ends in the middle of a line, or is printed before a long wait.
-    match written.and_then(|()| stdout().flush()) {
-        Ok(()) => true,
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => false,
-        Err(error) => {
-            eprintln!("ntcopy: cannot write to standard output: {error}");
-            std::process::exit(1);
-        }
+    if let Err(error) = written.and_then(|()| stdout().flush())
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        eprintln!("ntcopy: cannot write to standard output: {error}");
+        std::process::exit(1);
     }
 }
 

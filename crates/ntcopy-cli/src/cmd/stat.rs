@@ -1,34 +1,25 @@
-//! `ntcopy stat`: what the kernel did with the hints, now and since it began to count.
+//! `ntcopy stat`: what the kernel did with the hints since it began to count.
 
 mod json;
 mod prometheus;
-mod reading;
 mod text;
 mod ticker;
 
-use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
+use ntcopy::socket::Counters;
 use ntcopy::{socket, uapi};
 
-use self::reading::{Interval, Reading};
-use self::ticker::Ticker;
-
-/// How many lines of the table follow on its head before the head comes again, on a terminal.
-const LINES_PER_HEAD: u64 = 20;
-/// Time between two lines, unless another is asked for.
-const INTERVAL: Duration = Duration::from_secs(1);
 /// What a user should know where the kernel's setting is 0.
 pub const OFF: &str = "net.core.ntcopy is 0: hints are ignored, and nothing is counted";
 
 const HELP: &str = "\
 Examples:
-  ntcopy stat                              a line a second, until Ctrl-C
-  ntcopy stat --interval 200ms --count 50  fifty lines in ten seconds
-  ntcopy stat --once                       what was counted so far, and why
+  ntcopy stat                              what was counted so far, and why
+  watch ntcopy stat                        the same, again and again
   ntcopy stat --pid $(pidof -s storaged)   in the network namespace of that process
   ntcopy stat --json | jq .nontemporal_share
   ntcopy stat --prometheus                 the counters as Prometheus reads them
@@ -48,31 +39,25 @@ Ends with 3 on a kernel that does not know MSG_NTCOPY, and has not the module ei
 /// Arguments.
 #[derive(clap::Args)]
 #[command(
-    about = "Show what the kernel did with the hints, live",
-    long_about = "Show what the kernel did with the hints, live: the rate of hinted bytes, the \
-                  share of them that was copied non-temporally, and the rate of every reason for \
-                  which the others were not. Needs no root and changes nothing.",
+    about = "Show what the kernel did with the hints",
+    long_about = "Show what the kernel did with the hints so far: the hinted bytes, the share of \
+                  them that was copied non-temporally, and that of every reason for which the \
+                  others were not. Needs no root and changes nothing.",
     after_help = HELP
 )]
 pub struct Args {
-    /// Time between two lines: 500ms, 2s; a bare number is seconds [default: 1s]
-    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
-    interval: Option<Duration>,
-    /// End after N lines
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    count: Option<u64>,
-    /// Print what was counted so far, and end
-    #[arg(long, conflicts_with_all = ["interval", "count"])]
-    once: bool,
-    /// Print one JSON object a line
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// Print what was counted so far in Prometheus' text format
+    /// Print Prometheus' text format
     #[arg(long, conflicts_with = "json")]
     prometheus: bool,
-    /// With --prometheus: replace FILE by it; with --interval, again and again
+    /// With --prometheus: replace FILE by it
     #[arg(long, value_name = "FILE", requires = "prometheus")]
     out: Option<PathBuf>,
+    /// With --out: again and again, at this distance: 500ms, 2s; a bare number is seconds
+    #[arg(long, value_name = "TIME", requires = "out", value_parser = parse_interval)]
+    interval: Option<Duration>,
     /// Look into the network namespace of this process
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
@@ -91,7 +76,7 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
         return Err(wrong());
     }
     let nanos = number.trim_end().parse::<f64>().map_err(|_| wrong())? * nanos_each;
-    // A day is as good as never; below a millisecond the reading itself shows in the rates.
+    // A day is as good as never; below a millisecond it does nothing else.
     if !(1e6..=86_400e9).contains(&nanos) {
         return Err(format!("`{text}` is not between 1ms and 86400s"));
     }
@@ -116,18 +101,8 @@ impl Source {
     }
 
     /// `None` where there are no counters to be read.
-    fn read(&self) -> anyhow::Result<Option<Reading>> {
-        let counters = socket::counters_in(&self.path)?;
-        Ok(counters.map(|counters| Reading { at: Instant::now(), counters }))
-    }
-
-    /// A later reading, of counters that were there before.
-    fn read_again(&self) -> anyhow::Result<Reading> {
-        match (self.read()?, self.pid) {
-            (Some(reading), _) => Ok(reading),
-            (None, Some(pid)) => bail!("process {pid} has ended, or left its network namespace"),
-            (None, None) => bail!("{} is gone", self.path.display()),
-        }
+    fn read(&self) -> anyhow::Result<Option<Counters>> {
+        Ok(socket::counters_in(&self.path)?)
     }
 
     /// Why there is nothing to be read, from the outset.
@@ -157,59 +132,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.prometheus {
         return prometheus::run(&args, &source);
     }
-    let Some(first) = source.read()? else {
+    let Some(counters) = source.read()? else {
         return source.absence();
     };
     if source.setting() == Some(uapi::SYSCTL_OFF) {
         eprintln!("ntcopy: {OFF}");
     }
-    if args.once {
-        let text = if args.json { json::totals(&first) } else { text::totals(&first) };
-        print!("{text}");
-    } else {
-        watch(&args, &source, first)?;
-    }
+    print!("{}", if args.json { json::totals(&counters) } else { text::totals(&counters) });
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a line an interval, until the count is reached, a signal comes or the reader is gone.
-fn watch(args: &Args, source: &Source, first: Reading) -> anyhow::Result<()> {
-    let mut ticker =
-        Ticker::start(args.interval.unwrap_or(INTERVAL)).context("cannot take over Ctrl-C")?;
-    let heads_repeat = io::stdout().is_terminal();
-    if !args.json && !emit(&text::so_far(&first)) {
-        return Ok(());
-    }
-    let mut last = first.clone();
-    let mut lines = 0;
-    while args.count.is_none_or(|count| lines < count) {
-        if !ticker.wait()? {
-            break;
-        }
-        let now = source.read_again()?;
-        let interval = Interval::between(&last, &now)?;
-        let line = if args.json {
-            json::interval(&now, &interval)
-        } else if lines == 0 || heads_repeat && lines.is_multiple_of(LINES_PER_HEAD) {
-            text::head() + &text::line(&interval)
-        } else {
-            text::line(&interval)
-        };
-        if !emit(&line) {
-            return Ok(());
-        }
-        last = now;
-        lines += 1;
-    }
-    if !args.json && lines > 1 {
-        emit(&text::summary(&Interval::between(&first, &last)?));
-    }
-    Ok(())
-}
-
-/// False if the reader is gone, as with `| head`.
-fn emit(text: &str) -> bool {
-    crate::say::is_read(io::stdout().write_all(text.as_bytes()))
+/// Bytes that hinted sends accepted: the sum over all that is counted, also under names that only
+/// a later kernel knows.
+fn hinted_bytes(counters: &Counters) -> u64 {
+    counters.as_map().values().fold(0, |sum, bytes| sum.saturating_add(*bytes))
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ fn starts(sender: &Path) -> String {
         .iter()
         .map(|begin| {
             let sender = sender.display();
-            format!("says {begin} {PYTHON} '{sender}'\nsays \"$1\" stat --once --json\n")
+            format!("says {begin} {PYTHON} '{sender}'\nsays \"$1\" stat --json\n")
         })
         .collect();
     format!(

@@ -36,7 +36,7 @@ pub fn library() -> &'static str {
     library.to_str().expect("a target folder in UTF-8")
 }
 
-/// By how much a counter of `ntcopy stat --once --json` rose, from 0 to the first one that was
+/// By how much a counter of `ntcopy stat --json` rose, from 0 to the first one that was
 /// printed, and from each to the next.
 pub fn rises(said: &str, counter: impl Fn(&serde_json::Value) -> Option<u64>) -> Vec<u64> {
     let totals: Vec<u64> = said

@@ -176,7 +176,7 @@ fn counters_of_a_stranger_are_not_obeyed() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("stat"), "nontemporal_bytes 7\nnew\x1b[31m\u{202e}x_bytes 5\n")
         .unwrap();
-    for form in [&["--once"][..], &["--once", "--json"], &["--prometheus"]] {
+    for form in [&[][..], &["--json"], &["--prometheus"]] {
         harmless(folder.path(), &[&["stat", "--file", "stat"][..], form].concat());
     }
 }
@@ -216,7 +216,7 @@ fn no_name_of_a_stranger_is_obeyed() {
         &["probe"],
         &["probe", "--json"],
         &["report", &there("none")],
-        &["stat", "--once", "--file", &there("none")],
+        &["stat", "--file", &there("none")],
         &["survey", "add", &there("none"), "--store", &there("store")],
         &["survey", "list", "--store", &there("none")],
         &["survey", "list", "--json", "--store", &there("store")],

@@ -15,7 +15,7 @@ const LINES: [&str; 10] = [
     "kernel list",
     "module status --json",
     "footprint --list",
-    "stat --file /dev/null --once",
+    "stat --file /dev/null",
 ];
 
 fn printing(line: &str, to: Stdio) -> Output {

@@ -232,7 +232,7 @@ fn hinted_bytes(lines: &[Vec<&str>]) -> Vec<u64> {
     let mut script = String::new();
     for line in lines {
         let line = line.join(" ").replace("SENDER", sender.to_str().expect("UTF-8"));
-        script += &format!("{line} && {PROGRAM} stat --once --json && ");
+        script += &format!("{line} && {PROGRAM} stat --json && ");
     }
     rises(&in_um(&(script + "true")), hinted)
 }

@@ -7,27 +7,21 @@ use anyhow::Context as _;
 use ntcopy::socket::Counters;
 use ntcopy_record::foreign;
 
-use super::{Args, INTERVAL, Source, Ticker};
-use crate::cmd::{report, usage};
+use super::ticker::Ticker;
+use super::{Args, Source};
+use crate::cmd::report;
 
 /// Prints the text, or writes it to a file, once or at each interval.
 pub fn run(args: &Args, source: &Source) -> anyhow::Result<ExitCode> {
-    let repeats = args.interval.is_some() || args.count.is_some();
-    if repeats && args.out.is_none() {
-        return Err(usage("--prometheus prints once; --out FILE writes at each --interval"));
-    }
-    if !repeats {
+    let Some(interval) = args.interval else {
         return write(args, source).map(|absent| absent.unwrap_or(ExitCode::SUCCESS));
-    }
-    let mut ticker =
-        Ticker::start(args.interval.unwrap_or(INTERVAL)).context("cannot take over Ctrl-C")?;
-    let mut written = 0;
+    };
+    let mut ticker = Ticker::start(interval).context("cannot take over Ctrl-C")?;
     loop {
         if let Some(absent) = write(args, source)? {
             return Ok(absent);
         }
-        written += 1;
-        if args.count.is_some_and(|count| written >= count) || !ticker.wait()? {
+        if !ticker.wait()? {
             return Ok(ExitCode::SUCCESS);
         }
     }
@@ -35,10 +29,10 @@ pub fn run(args: &Args, source: &Source) -> anyhow::Result<ExitCode> {
 
 /// Writes what is counted now; what to end with where nothing counts.
 fn write(args: &Args, source: &Source) -> anyhow::Result<Option<ExitCode>> {
-    let reading = source.read()?;
+    let counters = source.read()?;
     // A wrong question is an error, and nothing is written.
-    let absent = if reading.is_none() { Some(source.absence()?) } else { None };
-    let text = text(reading.as_ref().map(|reading| &reading.counters), source.setting());
+    let absent = if counters.is_none() { Some(source.absence()?) } else { None };
+    let text = text(counters.as_ref(), source.setting());
     match &args.out {
         None => print!("{text}"),
         // Another user's exporter reads it, and never half of it.

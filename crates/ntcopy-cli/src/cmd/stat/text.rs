@@ -1,20 +1,18 @@
-//! Lines for people: a table of rates, a list of reasons, 80 columns.
-
-use std::fmt::Write as _;
+//! The counters for people: a list of reasons, 80 columns.
 
 use ntcopy::socket::Counters;
 use ntcopy::uapi;
 use ntcopy_record::foreign;
 use ntcopy_record::units::about_size;
 
-use super::reading::{Interval, Reading, hinted_bytes, nontemporal_share};
+use super::hinted_bytes;
 
-/// Name in the kernel, head of the column, and what it means.
-const REASONS: [(&str, &str, &str); 4] = [
-    (uapi::STAT_FITS_CACHE, "fits", "no more than ntcopy_cache_bytes in flight"),
-    (uapi::STAT_TOO_SMALL, "small", "pieces below a page"),
-    (uapi::STAT_READ_BY_KERNEL, "read", "the kernel itself reads them right away"),
-    (uapi::STAT_NOT_SUPPORTED, "other", "no such copy here, or nothing to copy"),
+/// Name in the kernel, and what it means.
+const REASONS: [(&str, &str); 4] = [
+    (uapi::STAT_FITS_CACHE, "no more than ntcopy_cache_bytes in flight"),
+    (uapi::STAT_TOO_SMALL, "pieces below a page"),
+    (uapi::STAT_READ_BY_KERNEL, "the kernel itself reads them right away"),
+    (uapi::STAT_NOT_SUPPORTED, "no such copy here, or nothing to copy"),
 ];
 
 fn percent(share: Option<f64>) -> String {
@@ -27,76 +25,8 @@ fn percent(share: Option<f64>) -> String {
     }
 }
 
-pub fn head() -> String {
-    let mut out = format!("{:>11}{:>11}{:>10}", "hinted/s", "NT", "of it NT");
-    for (_, title, _) in REASONS {
-        let _ = write!(out, "{title:>11}");
-    }
-    out.push('\n');
-    out
-}
-
-/// A line of the table: rates, and the share that went non-temporally.
-pub fn line(interval: &Interval) -> String {
-    let added = &interval.added;
-    let rate = |bytes: u64| match bytes {
-        0 => "-".to_owned(),
-        bytes => about_size(interval.per_second(bytes)),
-    };
-    let mut out = format!(
-        "{:>11}{:>11}{:>10}",
-        rate(hinted_bytes(added)),
-        rate(added.get(uapi::STAT_NONTEMPORAL)),
-        percent(nontemporal_share(added))
-    );
-    for (name, ..) in REASONS {
-        let bytes =
-            if name == uapi::STAT_NOT_SUPPORTED { other_bytes(added) } else { added.get(name) };
-        let _ = write!(out, "{:>11}", rate(bytes));
-    }
-    out.push('\n');
-    out
-}
-
-/// What has no column of its own: unsupported, and reasons of an earlier or a later kernel.
-fn other_bytes(counters: &Counters) -> u64 {
-    let shown = |name: &str| {
-        name == uapi::STAT_NONTEMPORAL
-            || name != uapi::STAT_NOT_SUPPORTED && REASONS.iter().any(|(known, ..)| *known == name)
-    };
-    counters.as_map().iter().filter(|(name, _)| !shown(name)).map(|(_, bytes)| bytes).sum()
-}
-
-/// One sentence before the table.
-pub fn so_far(reading: &Reading) -> String {
-    match nontemporal_share(&reading.counters) {
-        None => "So far: no bytes were hinted.\n".to_owned(),
-        share => format!(
-            "So far: {} were hinted, {} of them copied non-temporally.\n",
-            about_size(hinted_bytes(&reading.counters)),
-            percent(share)
-        ),
-    }
-}
-
-/// One sentence after the table.
-pub fn summary(whole: &Interval) -> String {
-    let hinted = hinted_bytes(&whole.added);
-    let seconds = whole.length.as_secs_f64();
-    match nontemporal_share(&whole.added) {
-        None => format!("In {seconds:.1} s: no bytes were hinted.\n"),
-        share => format!(
-            "In {seconds:.1} s: {} were hinted ({}/s), {} of them copied non-temporally.\n",
-            about_size(hinted),
-            about_size(whole.per_second(hinted)),
-            percent(share)
-        ),
-    }
-}
-
 /// All that was counted, reason by reason.
-pub fn totals(reading: &Reading) -> String {
-    let counters = &reading.counters;
+pub fn totals(counters: &Counters) -> String {
     let hinted = hinted_bytes(counters);
     let share = |bytes: u64| percent((hinted > 0).then(|| bytes as f64 / hinted as f64));
     let mut out = format!("{:<17}{:>11}\n", "Hinted", about_size(hinted));
@@ -106,7 +36,7 @@ pub fn totals(reading: &Reading) -> String {
         out.push('\n');
     };
     row("non-temporal", counters.get(uapi::STAT_NONTEMPORAL), "");
-    for (name, _, what) in REASONS {
+    for (name, what) in REASONS {
         let label = name.trim_end_matches("_bytes").replace('_', " ");
         row(&label, counters.get(name), what);
     }
@@ -122,9 +52,6 @@ pub fn totals(reading: &Reading) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
-    use super::super::reading::testing;
     use super::*;
 
     const MIXED: &str = "nontemporal_bytes 3000000000\nfits_cache_bytes 1000000000\n\
@@ -142,33 +69,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_stands_under_its_head() {
-        let line = line(&testing::interval(500, MIXED));
-        assert_eq!(
-            head() + &line,
-            "   hinted/s         NT  of it NT       fits      small       read      other\n    \
-             7.5 GiB    5.6 GiB    75.0 %    1.9 GiB    8.0 KiB          -   14 bytes\n"
-        );
-    }
-
-    #[test]
-    fn a_reason_of_another_kernel_is_not_lost() {
-        let counters = "nontemporal_bytes 1\nnew_reason_bytes 5\nnot_supported_bytes 2\n";
-        assert!(line(&testing::interval(1000, counters)).ends_with("    7 bytes\n"));
-    }
-
-    #[test]
     fn totals_name_every_reason_and_fit_eighty_columns() {
-        let reading = Reading { at: Instant::now(), counters: testing::counters(MIXED) };
-        let totals = totals(&reading);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ntcopy_stat");
+        std::fs::write(&path, MIXED).unwrap();
+        let totals = totals(&ntcopy::socket::counters_in(&path).unwrap().unwrap());
         assert_eq!(totals.lines().count(), 2 + REASONS.len(), "{totals}");
         assert!(totals.lines().all(|line| line.len() <= 80), "{totals}");
         assert!(totals.contains("  non-temporal       2.8 GiB   75.0 %\n"), "{totals}");
         assert!(totals.contains("  too small          4.0 KiB   <0.1 %  pieces below"), "{totals}");
-        for text in [so_far(&reading), summary(&testing::interval(2000, MIXED))] {
-            assert!(text.contains("3.7 GiB were hinted") && text.contains("75.0 %"), "{text}");
-        }
-        let nothing = testing::interval(2000, "nontemporal_bytes 0\n");
-        assert_eq!(summary(&nothing), "In 2.0 s: no bytes were hinted.\n");
     }
 }
