@@ -26,7 +26,6 @@ const NO_MSG_NTCOPY: &str = "this kernel has no MSG_NTCOPY; ntcopy footprint cal
 const EXAMPLES: &str = "\
 Examples:
   ntcopy footprint calibrate
-  ntcopy footprint calibrate --dry-run
   ntcopy footprint calibrate --kernel um
   sudo ntcopy footprint calibrate --out /etc/ntcopy/profile.toml
 
@@ -59,9 +58,6 @@ pub struct Args {
     /// Sockets of the sends: for tests.
     #[arg(long, hide = true)]
     sockets: Option<String>,
-    /// Measure, print the profile instead of writing it, and keep no record
-    #[arg(long)]
-    dry_run: bool,
     /// Measure under a debug kernel or an emulator too
     #[arg(long, hide = true)]
     allow_not_a_timing: bool,
@@ -102,9 +98,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .map_err(unmeasured)
         .context("no profile was written")?;
     match rule_of_host(&args) {
-        Ok(rule) => finish(&args, &out, &calibration, rule.as_ref()),
+        Ok(rule) => finish(&out, &calibration, rule.as_ref()),
         Err(error) => {
-            finish(&args, &out, &calibration, None)?;
+            finish(&out, &calibration, None)?;
             Err(error)
         }
     }
@@ -130,7 +126,6 @@ fn rule_of_host(args: &Args) -> anyhow::Result<Option<rule::Measured>> {
 }
 
 fn finish(
-    args: &Args,
     out: &Path,
     calibration: &Calibration,
     rule: Option<&rule::Measured>,
@@ -139,22 +134,14 @@ fn finish(
         eprintln!("note: {note}");
     }
     let profile = &calibration.profile;
-    if args.dry_run {
-        print!("{}", profile.to_toml());
-    } else {
-        if let Ok(old) = Profile::read(out) {
-            eprintln!("note: replaces the profile of {}", old.date);
-        }
-        profile.write(out)?;
-        print!("{}", summary(calibration));
+    if let Ok(old) = Profile::read(out) {
+        eprintln!("note: replaces the profile of {}", old.date);
     }
+    profile.write(out)?;
+    print!("{}", summary(calibration));
     if let Some(rule) = rule {
         print!("\n{}", rule.text());
         rule.say_where();
-    }
-    if args.dry_run {
-        eprintln!("nothing was written (--dry-run)");
-        return Ok(ExitCode::SUCCESS);
     }
     eprintln!("profile: {}", out.display());
     if !profile::candidates(|name| std::env::var_os(name)).contains(&out.to_owned()) {

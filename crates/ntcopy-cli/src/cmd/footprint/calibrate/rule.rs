@@ -21,20 +21,14 @@ const OBJECT: &str = "256KiB";
 pub struct Measured {
     number: CacheBytes,
     kernel: String,
-    /// Where the record is, if it stays.
-    record: Option<PathBuf>,
+    record: PathBuf,
     took: Duration,
 }
 
 /// Measures, by this program's own experiment, which says why it could not.
 pub fn measure(args: &Args, kernel: &str) -> anyhow::Result<Measured> {
     let begin = Instant::now();
-    let aside = tempfile::tempdir().context("cannot make a folder for the record")?;
-    let kept = match args.dry_run {
-        true => None,
-        false => Some(bench::record_dir(None, &ExperimentKind::Unix)?),
-    };
-    let place = kept.clone().unwrap_or_else(|| aside.path().join("record"));
+    let place = bench::record_dir(None, &ExperimentKind::Unix)?;
     let stop = Stop::on_signals().context("cannot watch for signals")?;
     let arguments = ["bench", "unix", "--kernel", kernel, "--modes", "nt", "--quick"];
     let mut command = bench::anew(&arguments)?;
@@ -50,7 +44,7 @@ pub fn measure(args: &Args, kernel: &str) -> anyhow::Result<Measured> {
     let record = Record::read(&place)?;
     let number = cache_bytes_by(&record).context("the record holds no sends to compare")?;
     let kernel = format!("{} ({})", record.machine.kernel_release, record.machine.kernel_kind);
-    Ok(Measured { number, kernel, record: kept, took: begin.elapsed() })
+    Ok(Measured { number, kernel, record: place, took: begin.elapsed() })
 }
 
 impl Measured {
@@ -80,9 +74,6 @@ impl Measured {
 
     /// Says where the record is, and what to do with the number.
     pub fn say_where(&self) {
-        match &self.record {
-            Some(place) => eprintln!("record: {}; ntcopy advise goes by it", place.display()),
-            None => eprintln!("no record is kept (--dry-run)"),
-        }
+        eprintln!("record: {}; ntcopy advise goes by it", self.record.display());
     }
 }
