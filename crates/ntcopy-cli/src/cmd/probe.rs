@@ -63,8 +63,6 @@ pub struct KernelFound {
     pub probe_error: Option<String>,
     pub sysctl_ntcopy: Option<u8>,
     pub sysctl_ntcopy_cache_bytes: Option<u64>,
-    /// What the kernel counted so far, if it counts.
-    pub counted: Option<std::collections::BTreeMap<String, u64>>,
 }
 
 #[derive(Serialize)]
@@ -115,10 +113,6 @@ fn kernel() -> KernelFound {
         });
         Support::None
     });
-    let counted = socket::counters().unwrap_or_else(|error| {
-        probe_error.get_or_insert(error.to_string());
-        None
-    });
     let sysctl = socket::sysctl();
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     KernelFound {
@@ -131,7 +125,6 @@ fn kernel() -> KernelFound {
         probe_error,
         sysctl_ntcopy: sysctl.ntcopy,
         sysctl_ntcopy_cache_bytes: sysctl.cache_bytes,
-        counted: counted.map(socket::Counters::into_map),
     }
 }
 

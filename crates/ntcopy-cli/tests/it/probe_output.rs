@@ -39,7 +39,6 @@ fn json_is_one_object_that_agrees_with_the_text() {
     let line = text.lines().find(|line| line.contains("MSG_NTCOPY")).unwrap();
     let says = if knows { " yes" } else { " no " };
     assert!(line.contains(says), "{line}");
-    assert_eq!(object["kernel"]["counted"].is_object(), knows);
     let counters = object["machine"]["hardware_counters"].as_array().unwrap();
     let name = |name: &str| counters.iter().find(|counter| counter["name"] == name);
     for counter in ["cycles", "instructions", "llc-misses", "mbm-total-bytes"] {

@@ -152,14 +152,6 @@ fn kernel(out: &mut String, found: &Findings) {
     let number = |value: Option<u64>| value.map_or(hidden.to_owned(), |v| v.to_string());
     row(out, "net.core.ntcopy", &number(kernel.sysctl_ntcopy.map(u64::from)));
     row(out, "  ..._cache_bytes", &number(kernel.sysctl_ntcopy_cache_bytes));
-    match &kernel.counted {
-        None => row(out, "counted", "not there"),
-        Some(counted) => {
-            for (name, bytes) in counted {
-                let _ = writeln!(out, "  {name:<30}{bytes}");
-            }
-        }
-    }
 }
 
 fn counters(out: &mut String, found: &Findings) {
