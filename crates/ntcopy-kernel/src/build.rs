@@ -22,9 +22,6 @@ use crate::series::Series;
 use crate::source::tree::Tree;
 use crate::{config, process, tools};
 
-/// Environment variable that keeps the patched source, as [`BuildOptions::keep_source`] does.
-pub const KEEP_SOURCE_VARIABLE: &str = "NTCOPY_KEEP_SOURCE";
-
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
     pub kind: Kind,
@@ -34,6 +31,7 @@ pub struct BuildOptions {
     pub series: Series,
     /// The configuration, as a fragment on top of `allnoconfig`; empty for a stock kernel.
     pub fragment: String,
+    /// Whether the patched source stays, below `sources` of the cache.
     pub keep_source: bool,
     pub jobs: usize,
     /// Where the system's apt sources are, `/etc/apt`.
@@ -42,17 +40,17 @@ pub struct BuildOptions {
 
 impl BuildOptions {
     /// The kernel of this program, with what the environment says: `NTCOPY_CACHE`,
-    /// `NTCOPY_LINUX`, `NTCOPY_SERIES`, `NTCOPY_KEEP_SOURCE`.
+    /// `NTCOPY_LINUX`, `NTCOPY_SERIES`.
     pub fn from_env(kind: Kind) -> Result<Self> {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let tree = set(crate::source::SOURCE_VARIABLE).map(PathBuf::from);
+        let tree = std::env::var_os(crate::source::SOURCE_VARIABLE);
+        let tree = tree.filter(|value| !value.is_empty()).map(PathBuf::from);
         Ok(Self {
             kind,
             cache: Cache::locate()?,
             tree: tree.filter(|_| !kind.is_stock()),
             series: Series::current(kind)?,
             fragment: config::fragment(kind),
-            keep_source: set(KEEP_SOURCE_VARIABLE).is_some(),
+            keep_source: false,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             etc_apt: "/etc/apt".into(),
         })

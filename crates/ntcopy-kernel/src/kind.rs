@@ -159,14 +159,6 @@ impl fmt::Display for Kind {
     }
 }
 
-impl std::str::FromStr for Kind {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        Self::parse(name)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -31,7 +31,7 @@ mod source;
 mod tools;
 
 pub use boot::{Boot, Outcome, Output};
-pub use build::{BuildOptions, KEEP_SOURCE_VARIABLE, build};
+pub use build::{BuildOptions, build};
 pub use cache::{Built, CACHE_VARIABLE, Cache, Meta, SourceId};
 pub use error::{Error, Result};
 pub use kind::{Flavour, Kind, Machine, Release};

@@ -70,7 +70,7 @@ impl House {
         let mut ntcopy = Command::new(PROGRAM);
         ntcopy.arg("kernel").args(verb).stdin(Stdio::null());
         ntcopy.env("NTCOPY_CACHE", self.path("cache")).env("NTCOPY_LINUX", self.path("linux"));
-        ntcopy.env("NTCOPY_SERIES", self.path("series")).env_remove("NTCOPY_KEEP_SOURCE");
+        ntcopy.env("NTCOPY_SERIES", self.path("series"));
         ntcopy
     }
 

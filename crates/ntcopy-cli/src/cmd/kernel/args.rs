@@ -31,8 +31,7 @@ Kernels:
 Environment:
   NTCOPY_LINUX        a Linux source tree, instead of the package
   NTCOPY_CACHE        where kernels are kept; else $XDG_CACHE_HOME/ntcopy, else ~/.cache/ntcopy
-  NTCOPY_SERIES       a directory with other patches: *.patch, then um/*.patch
-  NTCOPY_KEEP_SOURCE  set to anything, keeps the patched source, as far as it was unpacked";
+  NTCOPY_SERIES       a directory with other patches: *.patch, then um/*.patch";
 
 const BOOT_HELP: &str = "\
 Examples:
