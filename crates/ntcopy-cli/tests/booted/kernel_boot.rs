@@ -193,18 +193,6 @@ fn own_caches_are_not_promised_where_there_are_none() {
 }
 
 #[test]
-fn a_sysctl_is_set() {
-    let guest = um(&[
-        "--sysctl",
-        "net.core.somaxconn=1234",
-        "--sysctl",
-        "net/ipv4/tcp_rmem=4096 8192 16384",
-    ]);
-    let output = guest.run(&["cat", "/proc/sys/net/core/somaxconn", "/proc/sys/net/ipv4/tcp_rmem"]);
-    assert_eq!(text(&output.stdout), "1234\n4096\t8192\t16384\n");
-}
-
-#[test]
 fn a_guest_that_cannot_be_or_does_not_end_says_why_and_leaves_nothing() {
     for (options, code, words) in [
         ("--sysctl net.core.no_such=1", 1, "'net.core.no_such': this kernel has no such setting"),
