@@ -38,7 +38,6 @@ parts() {
 		memset 3 here memset
 		order 4 here order
 		pages 4 here pages
-		copies 5 here retention
 		turns 2 here memcpy --quick --threads 1 --size 1MiB,16MiB --source cold --destination cold --modes $(turns)
 		net-host 2 here net --veth --modes nocache
 		http-host 6 named http --stack haproxy+nginx,storaged+proxyd --modes copy,sendfile --object 64KiB,1MiB --congestion reno

@@ -52,7 +52,7 @@ mod tests {
             assert!(families.iter().all(|family| pingpong::FAMILIES.contains(family)));
             let (unix, http) = (unix::defaults(is_quick).pairs, http::defaults(is_quick).pairs);
             let (app, sends) = (app::defaults(is_quick).pairs, retention::defaults(is_quick));
-            let all = [unix, http, app, sends.sends.pairs, sends.copies.pairs];
+            let all = [unix, http, app, sends.pairs];
             let least = if is_quick { 5 } else { 9 };
             assert!(all.iter().all(|pairs| (*pairs == 5) == is_quick && *pairs >= least));
         }

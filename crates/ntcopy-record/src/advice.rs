@@ -46,8 +46,6 @@ pub enum Topic {
     Sends,
     /// Proxy and backend whole.
     Http,
-    /// Copies beside a hot set.
-    HotSetCopies,
     /// Sends beside a hot set.
     HotSetSends,
 }
@@ -75,7 +73,6 @@ impl Topic {
             Topic::Fills => ("fills", "libntcopy: fills"),
             Topic::Sends => ("sends", "hinted sends"),
             Topic::Http => ("http", "storaged and proxyd: hinted responses"),
-            Topic::HotSetCopies => ("hot-set-copies", "copies beside a hot set"),
             Topic::HotSetSends => ("hot-set-sends", "sends beside a hot set"),
         }
     }

@@ -23,7 +23,7 @@ pub use machines::{Difference, differences, facts, is_same_machine};
 pub use sentences::sentences;
 
 /// Parameters that say where and by what a cell was measured, and not what was.
-const NOT_ASKED: [&str; 18] = [
+const NOT_ASKED: [&str; 16] = [
     "primed_lines",
     "threshold_cycles",
     "app_version",
@@ -38,29 +38,21 @@ const NOT_ASKED: [&str; 18] = [
     "iterations",
     "pipe_bytes",
     "sndbuf_bytes",
-    "pass_bytes",
     "starts",
     "offered_requests_per_1000_s",
-    "asked_rate_bytes_per_s",
 ];
 
 /// What was asked in a cell, in one line: cells of two records with the same one are the same.
 ///
-/// Left out is what the machine had a say in: CPUs, paths, sizes that follow from its caches. The
-/// rate that a streamer was offered is the one that was asked for.
+/// Left out is what the machine had a say in: CPUs, paths, sizes that follow from its caches.
 #[must_use]
 pub fn identity(params: &Params) -> String {
-    let is_of_copies = params.get("form").and_then(|form| form.as_str()) == Some("copies");
-    let mut asked: BTreeMap<&str, &serde_json::Value> = params
+    let asked: BTreeMap<&str, &serde_json::Value> = params
         .iter()
         .map(|(name, value)| (name.as_str(), value))
         .filter(|(name, _)| !NOT_ASKED.contains(name) && !name.starts_with("path_"))
         .filter(|(name, _)| !name.ends_with("_cpu"))
-        .filter(|(name, _)| !(is_of_copies && *name == "dataset_bytes"))
         .collect();
-    if let Some(rate) = params.get("asked_rate_bytes_per_s") {
-        asked.insert("rate_bytes_per_s", rate);
-    }
     let words: Vec<String> = asked.iter().map(|(name, value)| format!("{name}={value}")).collect();
     words.join(" ")
 }

@@ -11,7 +11,7 @@ use crate::units::{Bytes, count};
 type Param = (&'static str, fn(&Value, &Params) -> Option<String>);
 
 /// In the order in which they are said. Parameters that say where a cell ran are none of these.
-const PARAMS: [Param; 27] = [
+const PARAMS: [Param; 25] = [
     ("sends", |value, _| Some(format!("{} sends", text(value)))),
     ("clocked", one_of_two_senders),
     ("program", |value, _| Some(listed(value))),
@@ -29,20 +29,18 @@ const PARAMS: [Param; 27] = [
     ("request_bytes", both_ways),
     ("message_bytes", |value, _| sized("messages of", value)),
     ("dataset_bytes", |value, _| sized("data set of", value)),
-    ("victim", |value, _| Some(text(value))),
     ("hot_set_bytes", |value, _| sized("hot set of", value)),
     ("in_flight_bytes", |value, _| Some(format!("{} in flight", bytes(value)?))),
     ("sockets", sockets),
     ("connections", |value, _| counted(value, "connection")),
     ("large_rate", large_rate),
-    ("rate_bytes_per_s", rate),
     ("offered_bytes_per_s", rate_unless_asked),
     ("offered_requests_per_1000_s", requests),
     ("form", schedule),
 ];
 
 /// What else is said of cells that have it in common. What no reader needs has no words.
-const DETAILS: [Param; 42] = [
+const DETAILS: [Param; 38] = [
     ("app", |value, params| Some(text(params.get("app_version").unwrap_or(value)))),
     ("multiget_keys", |value, _| Some(format!("multigets of {} keys", text(value)))),
     ("small_bytes", values),
@@ -63,7 +61,6 @@ const DETAILS: [Param; 42] = [
     ("pieces", |value, _| Some(format!("in {} pieces", text(value)))),
     ("pipe_bytes", |value, _| sized("pipe of", value)),
     ("sndbuf_bytes", |value, _| sized("SO_SNDBUF of", value)),
-    ("pass_bytes", |value, _| sized("passes of", value)),
     ("region_bytes", |value, _| sized("region of", value)),
     ("libc_tuned_threshold_bytes", |value, _| sized("libc-tuned from", value)),
     ("value", |value, _| Some(format!("filled with {}", text(value)))),
@@ -71,7 +68,6 @@ const DETAILS: [Param; 42] = [
     ("cpus", |value, _| Some(format!("CPU {}", text(value)))),
     ("note", |value, _| Some(text(value))),
     ("app_version", nothing),
-    ("asked_rate_bytes_per_s", nothing),
     ("boots", nothing),
     ("client_cpu", nothing),
     ("destination", nothing),
@@ -83,13 +79,11 @@ const DETAILS: [Param; 42] = [
     ("small_keys", nothing),
     ("small_per_object", nothing),
     ("starts", nothing),
-    ("streamer_cpu", nothing),
-    ("victim_cpu", nothing),
 ];
 
 /// Those that tell cells of a table apart, where they differ: the first of them is what a chart's
 /// horizontal axis counts.
-const AXES: [&str; 11] = [
+const AXES: [&str; 9] = [
     "in_flight_bytes",
     "hot_set_bytes",
     "connections",
@@ -99,8 +93,6 @@ const AXES: [&str; 11] = [
     "side",
     "offered_requests_per_1000_s",
     "offered_bytes_per_s",
-    "rate_bytes_per_s",
-    "pass_bytes",
 ];
 
 /// A cell in words; `the only cell` where its parameters say nothing.

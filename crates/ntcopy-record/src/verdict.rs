@@ -171,13 +171,13 @@ fn unanswered(record: &Record) -> Option<String> {
     })
 }
 
-/// Whether samples do not count, since less was copied in time than was offered.
+/// Whether less was moved in time than was offered.
 fn behind(record: &Record) -> Option<String> {
     let short = record.samples.iter().filter(|sample| is_short(sample)).count();
     (short > 0).then(|| {
         format!(
-            "In {short} of {} samples the streamer fell more than 2 % behind what it was offered; \
-             they do not count.",
+            "In {short} of {} samples the traffic fell more than 2 % behind what was offered: the \
+             others had more.",
             record.samples.len()
         )
     })

@@ -12,9 +12,10 @@ const PARAMETERS: [&str; 4] = ["object_bytes", "iterations", "pipe_bytes", "sndb
 const HARDWARE: &str = "hardware that has not been seen";
 
 /// Why else something was not measured.
-const REASONS: [&str; 3] = [
+const REASONS: [&str; 4] = [
     "no routine here comes with its loop aligned and not",
     "no experiment here has a victim beside them",
+    "no experiment here loads from memory alone",
     "no 64-bit kernel would use it",
 ];
 

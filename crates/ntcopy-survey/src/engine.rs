@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 use crate::summary::MachineId;
 
 /// The experiments that a survey can ask for: those that a machine answers by itself. The first
-/// three need no kernel of ours, and are asked where nothing else is.
+/// two need no kernel of ours, and are asked where nothing else is.
 pub const EXPERIMENTS: [&str; 10] =
-    ["memcpy", "memset", "retention", "pages", "order", "unix", "pingpong", "net", "http", "app"];
+    ["memcpy", "memset", "pages", "order", "unix", "retention", "pingpong", "net", "http", "app"];
 
 /// How many of [`EXPERIMENTS`] are asked by default.
-pub const DEFAULT_EXPERIMENTS: usize = 3;
+pub const DEFAULT_EXPERIMENTS: usize = 2;
 
 /// What is asked of every node.
 #[derive(Debug, Clone, PartialEq, Eq)]

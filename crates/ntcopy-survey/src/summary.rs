@@ -146,22 +146,17 @@ fn findings(record: &Record) -> Vec<Finding> {
 
 fn questions(record: &Record) -> Vec<(&Cell, Question)> {
     let modes = stats::modes(record);
-    // The victim beside copies is compared with the victim beside normal copies; alone, no copy
-    // slows it down.
-    let has_idle_baseline = record.header.baseline == "idle" && modes.contains(&"copy");
-    let baseline = if has_idle_baseline { "copy" } else { record.header.baseline.as_str() };
+    let baseline = record.header.baseline.as_str();
     let booted = match (record.machine.kernel_kind.as_str(), record.machine.own_cpus()) {
         ("host", _) => "",
         (_, None) => "booted ",
         (_, Some(_)) => "booted own-caches ",
     };
     let experiment = format!("{booted}{}", record.header.experiment);
-    // There the traffic is offered at a fixed rate, and tells nothing.
-    let metrics: &[&str] = if has_idle_baseline { &[WALKS, WALKS_P99] } else { &METRICS };
     let mut questions = Vec::new();
     for cell in &record.cells {
         for &mode in modes.iter().filter(|mode| **mode != baseline && **mode != "idle") {
-            for metric in metrics {
+            for metric in METRICS {
                 questions.push((cell, question(&experiment, cell, mode, baseline, metric)));
             }
         }

@@ -1,31 +1,20 @@
-//! Experiment `retention`: its defaults and what a user may set.
-//!
-//! It has two forms: sends on sockets, here, and the library's copies, in
-//! [`copies`].
+//! Experiment `retention`: its defaults, what a user may set, and the plan that follows: a victim
+//! walks through its hot set between sends.
 
-pub mod copies;
-mod sends;
+use std::time::Duration;
 
+use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
-pub use self::sends::plan as plan_sends;
-
-use crate::experiment::{Family, Mode, bytes_per_second, reads_defaults, size, with_baseline};
-use crate::plan::{PlanError, modes, or};
+use crate::experiment::{Family, LINE_BYTES, Mode, reads_defaults, size, with_baseline};
+use crate::plan::error::{check_pairs, check_sizes, pin};
+use crate::plan::{CellPlan, Cpus, Form, Plan, PlanError, modes, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/retention.toml");
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    pub copies: copies::Defaults,
-    pub sends: Sends,
-}
-
-/// The defaults of the form with sends.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sends {
     pub baseline: Mode,
     pub modes: Vec<Mode>,
     pub hot_set_bytes: u64,
@@ -40,31 +29,22 @@ reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Modes to measure beside idle [default: copy,nt,nt-both; of sends copy,nt,adaptive]
+    /// Modes to measure beside idle [default: copy,nt,adaptive]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<String>,
-    /// Where the other program is beside copies: same-core, neighbour [default: both]
-    #[arg(long = "victim", value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["sockets", "family"])]
-    pub victims: Vec<copies::Victim>,
-    /// Sizes of the other program's hot set [default: of copies from half of L2 up to the last-level
-    /// cache; of sends 512KiB]
+    /// Sizes of the other program's hot set [default: 512KiB]
     #[arg(long = "hot-set", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub hot_set_bytes: Vec<u64>,
-    /// Offered to the streamer of copies, in GB/s, MB/s, or bare bytes per second [default: 10GB/s]
-    #[arg(long = "rate", value_name = "LIST", value_delimiter = ',', value_parser = bytes_per_second,
-          conflicts_with_all = ["sockets", "family"])]
-    pub rates_bytes_per_s: Vec<u64>,
-    /// Measure sends: sockets that are filled before all are drained
+    /// Sockets that are filled before all are drained [default: 1 and 64]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub sockets: Vec<u32>,
-    /// Sizes of one copy or send [default: of copies 256KiB; of sends 1MiB if --sockets is given]
+    /// Sizes of one send [default: 256KiB on one socket, 1MiB on 64; 1MiB if --sockets is given]
     #[arg(long = "object", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub object_bytes: Vec<u64>,
-    /// Size of the data set that sends are taken from [default: 256MiB]; or of the source, and of
-    /// the destination, of copies [default: twice the last-level cache, at most 1GiB]
+    /// Size of the data set that sends are taken from [default: 256MiB]
     #[arg(long = "dataset", value_name = "SIZE", value_parser = size)]
     pub dataset_bytes: Option<u64>,
-    /// Measure sends, through this address family [default: unix]
+    /// The address family of the sends [default: unix]
     #[arg(long, value_name = "FAMILY")]
     pub family: Option<Family>,
     #[arg(from_global)]
@@ -74,17 +54,17 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The modes to measure of sends: the baseline, `idle`, and those asked for.
-    fn modes_of_sends(&self) -> Result<Vec<Mode>, PlanError> {
+    /// The modes to measure: the baseline, `idle`, and those asked for.
+    fn all_modes(&self) -> Result<Vec<Mode>, PlanError> {
         let mut modes =
-            with_baseline(Mode::Copy, &modes(&self.modes, &defaults(self.quick).sends.modes)?);
+            with_baseline(Mode::Copy, &modes(&self.modes, &defaults(self.quick).modes)?);
         modes.insert(1, Mode::Idle);
         Ok(modes)
     }
 
     pub fn cells(&self) -> Vec<(u32, u64)> {
         if self.sockets.is_empty() && self.object_bytes.is_empty() {
-            return defaults(self.quick).sends.cells.clone();
+            return defaults(self.quick).cells.clone();
         }
         let (sockets, objects) = (or(&self.sockets, &[1]), or(&self.object_bytes, &[1 << 20]));
         let pairs = |object: u64| sockets.iter().map(move |sockets| (*sockets, object));
@@ -92,15 +72,71 @@ impl Settings {
     }
 }
 
+/// Makes the plan: victim, sender and reader all on one CPU.
+pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
+    let defaults = defaults(settings.quick);
+    let pairs = check_pairs(settings.pairs.unwrap_or(defaults.pairs))?;
+    let modes = settings.all_modes()?;
+    if modes.contains(&Mode::Vmsplice) {
+        let what = "vmsplice copies nothing that could push a hot set out: leave it out of --modes";
+        return Err(PlanError::family(settings.family.unwrap_or(Family::Unix), what));
+    }
+    let cpu = cpus.allowed.first().copied().unwrap_or(0);
+    let pair = pin(&[cpu], cpus)?;
+    let mut cells = Vec::new();
+    for hot_set_bytes in hot_sets(settings)? {
+        for (sockets, object) in settings.cells() {
+            if sockets == 0 || object == 0 {
+                return Err(PlanError::zero(if sockets == 0 { "sockets" } else { "object" }));
+            }
+            check_sizes(&[sockets], &[object])?;
+            let dataset = settings.dataset_bytes.unwrap_or(defaults.dataset_bytes).max(object);
+            cells.push(CellPlan {
+                family: settings.family.unwrap_or(Family::Unix),
+                form: Form::Victim { sockets, hot_set_bytes },
+                object_bytes: object,
+                pieces: 1,
+                dataset_bytes: dataset / object * object,
+                pipe_bytes: None,
+                sndbuf_bytes: None,
+                cpus: pair,
+                others: vec![],
+                published: None,
+                note: None,
+            });
+        }
+    }
+    Ok(Plan {
+        experiment: ExperimentKind::Retention,
+        cells,
+        modes,
+        pairs,
+        round_sample: Duration::from_millis(defaults.sample_ms),
+        warm_up: Duration::ZERO,
+        free_sample: Duration::ZERO,
+        verified_sockets: u32::MAX,
+    })
+}
+
+/// The hot sets, in whole lines.
+fn hot_sets(settings: &Settings) -> Result<Vec<u64>, PlanError> {
+    let asked = or(&settings.hot_set_bytes, &[defaults(settings.quick).hot_set_bytes]);
+    if asked.iter().any(|bytes| *bytes < 2 * LINE_BYTES) {
+        return Err(PlanError::small_hot_set());
+    }
+    Ok(asked.into_iter().map(|bytes| bytes / LINE_BYTES * LINE_BYTES).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::CpuPair;
 
     #[test]
     fn idle_is_always_measured() {
         let settings = Settings { modes: vec!["nt".to_owned()], ..Settings::default() };
-        assert_eq!(settings.modes_of_sends().unwrap(), [Mode::Copy, Mode::Idle, Mode::Nt]);
-        assert_eq!(Settings::default().modes_of_sends().unwrap().len(), 4);
+        assert_eq!(settings.all_modes().unwrap(), [Mode::Copy, Mode::Idle, Mode::Nt]);
+        assert_eq!(Settings::default().all_modes().unwrap().len(), 4);
     }
 
     #[test]
@@ -108,5 +144,17 @@ mod tests {
         assert_eq!(Settings::default().cells(), [(1, 256 << 10), (64, 1 << 20)]);
         let settings = Settings { sockets: vec![1, 8], ..Settings::default() };
         assert_eq!(settings.cells(), [(1, 1 << 20), (8, 1 << 20)]);
+    }
+
+    #[test]
+    fn victims_are_rounds_with_their_own_parameters() {
+        let two = Cpus { allowed: vec![0, 1], sharing_l2: None };
+        let planned = plan(&Settings::default(), &two).unwrap();
+        assert_eq!(planned.cells.len(), 2);
+        let cell = &planned.cells[1];
+        assert_eq!(cell.cpus, CpuPair { sender: 0, reader: 0 });
+        assert_eq!(cell.params(None)["hot_set_bytes"], 512 << 10);
+        let tiny = Settings { hot_set_bytes: vec![64], ..Settings::default() };
+        assert!(plan(&tiny, &two).unwrap_err().to_string().contains("two cache"));
     }
 }

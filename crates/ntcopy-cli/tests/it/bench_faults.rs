@@ -55,7 +55,7 @@ fn a_wrong_byte_is_an_error_row_and_exit_code_4_and_never_a_number() {
         "memset --size 64KiB",
         "order --side 10",
         "pages --buffer 8KiB",
-        "retention --victim same-core --hot-set 64KiB --object 16KiB --dataset 4MiB",
+        "retention --sockets 1 --hot-set 64KiB --object 16KiB --dataset 4MiB --modes copy",
     ] {
         if is_app(line) && !bench_app::is_installed() {
             continue;
@@ -121,7 +121,6 @@ fn what_cannot_be_measured_here_is_exit_code_3_and_nothing_is_begun() {
     for (line, words) in [
         (&*format!("{UNIX} --sockets 1 --kernel x86"), "emulator"),
         ("unix --sockets 1 --object 1MiB --sndbuf 64KiB", "does not take a whole object"),
-        ("retention --dataset 4194304GiB", "--dataset"),
         ("pages --form fork --kernel host", "--kernel um"),
         ("pages --form fork --kernel um:6.12", "--kernel um"),
         ("pages --form fork --kernel x86", "--kernel um"),

@@ -53,13 +53,7 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         ("pages --kernel um", "add --form fork"),
         ("pages --form fork --action copy", "leave out --form fork"),
         ("pages --form fork --kernel um --modes movnti", "nt-copy"),
-        ("retention --modes adaptive", "to measure sends"),
-        ("retention --rate 10GiB/s", "10GB/s"),
-        ("retention --victim both", "same-core"),
-        ("retention --dataset 16KiB", "--dataset 16 KiB"),
-        ("retention --sockets 1 --rate 10GB/s", "cannot be used with"),
         ("retention --sockets 1 --hot-set 64", "two cache lines"),
-        ("retention --kernel um --victim neighbour", "--victim is of copies"),
         ("retention --against module", "--kernel um"),
     ] {
         let args: Vec<&str> = line.split(' ').collect();

@@ -1,17 +1,14 @@
-//! Copies and fills in user space, and what they leave of a hot set.
+//! Copies and fills in user space.
 
-use super::pays::{Pays, say_together};
+use super::pays::Pays;
 use super::points::{Point, Question, number, points, word};
 use super::{Advice, ProfileFacts, Target, Topic};
 use crate::record::{Cell, ExperimentKind, Record};
-use crate::stats::{THROUGHPUT, WALKS};
+use crate::stats::THROUGHPUT;
 use crate::units::Bytes;
 
 /// The library's own choice.
 const OURS: &str = "ours";
-/// Normal copies beside a hot set, and those with both sides non-temporal.
-const COPY: &str = "copy";
-const NT_BOTH: &str = "nt-both";
 const LIBC: &str = "libc";
 /// A loop that is non-temporal at any size.
 const MOVNTI: &str = "movnti";
@@ -19,7 +16,7 @@ const MOVNTI: &str = "movnti";
 const NONTEMPORAL: &str = "nontemporal_bytes";
 
 pub fn all(records: &[&Record], target: &Target) -> Vec<Advice> {
-    vec![copies(records), in_use(records, target), fills(records, target), hot_set(records)]
+    vec![copies(records), in_use(records, target), fills(records, target)]
 }
 
 /// Whether the library chose non-temporal stores in a cell: only there it says something of them.
@@ -154,35 +151,4 @@ fn profile_words(target: &Target, from: fn(&ProfileFacts) -> Option<u64>) -> Str
     let from =
         from(profile).map_or("never".to_owned(), |bytes| format!("from {} on", Bytes(bytes)));
     format!("non-temporal {from}, by the profile of {} ({})", profile.date, profile.place)
-}
-
-/// What copies leave of a hot set on the same core: the victim's speed, and all of it together.
-fn hot_set(records: &[&Record]) -> Advice {
-    let question = Question {
-        experiment: ExperimentKind::Retention,
-        mode: NT_BOTH,
-        other: COPY,
-        metric: WALKS,
-        size: "hot_set_bytes",
-        is_about: &|_, cell| word(&cell.params, "victim") == Some("same-core"),
-    };
-    let found = points(records, &question);
-    let pays = Pays {
-        topic: Topic::HotSetCopies,
-        points: &found,
-        smaller: &[],
-        thing: "For a hot set on the same core, copies that are non-temporal on both sides",
-        unit: "of hot set",
-        setting: &|_| {
-            "non-temporal hints for source and destination of copies that are \
-             not read soon"
-                .to_owned()
-        },
-        leave: "non-temporal hints for a hot set's sake",
-        least: Some(1.0),
-        run: &["ntcopy", "bench", "retention", "--victim", "same-core"],
-    };
-    let (mut advice, used) = pays.answer();
-    say_together(&mut advice, &used, (NT_BOTH, COPY), "copies");
-    advice
 }

@@ -169,7 +169,7 @@ impl<'a> Measured<'a> {
     #[must_use]
     pub fn line_ns(&self, part: f64) -> Option<f64> {
         let params = &self.cell.params;
-        let bytes = number(params, "pass_bytes").or_else(|| number(params, "hot_set_bytes"))?;
+        let bytes = number(params, "hot_set_bytes")?;
         let walks = self
             .walks
             .get_or_init(|| pooled(self.samples.iter().filter_map(|s| sample::walks(s)).flatten()));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::median;
 use crate::record::{COUNTED_PERMILLE, Sample};
 
-/// The part of what was offered that a sample has to have copied in time, to count.
+/// The part of what was offered that a sample has to have moved in time.
 const LEAST_OF_OFFERED: f64 = 0.98;
 
 /// Whether requests came on a schedule.
@@ -14,8 +14,7 @@ pub fn is_scheduled(sample: &Sample) -> bool {
     sample.series.contains_key("latency_ns")
 }
 
-/// Whether the streamer fell behind what it was offered, so that the traffic was not that of the
-/// other modes.
+/// Whether the traffic fell behind what was offered, so that it was not that of the other modes.
 #[must_use]
 pub fn is_short(sample: &Sample) -> bool {
     let offered = sample.series.get("offered_bytes").and_then(|series| series.first());
@@ -33,17 +32,11 @@ pub fn latencies(sample: &Sample) -> Option<Vec<(u64, u64)>> {
     )
 }
 
-/// Nanoseconds of the walks through a hot set, and how many took them; none if there were none, or
-/// the traffic was not what it should have been.
+/// Nanoseconds of the walks through a hot set, and how many took them; none if there were none.
 #[must_use]
 pub fn walks(sample: &Sample) -> Option<Vec<(u64, u64)>> {
-    if let Some(walks) = sample.series.get("walk_ns") {
-        return counted(walks, &vec![1; walks.len()]);
-    }
-    if is_short(sample) {
-        return None;
-    }
-    counted(sample.series.get("pass_ns")?, sample.series.get("passes")?)
+    let walks = sample.series.get("walk_ns")?;
+    counted(walks, &vec![1; walks.len()])
 }
 
 /// Ascending, each time once; none if there are none, or the lists do not belong together.

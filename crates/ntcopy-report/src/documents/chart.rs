@@ -1,7 +1,7 @@
 //! Makes a panel of a picture from a record and what the index says of a chart.
 
 use ntcopy_record::stats::{PER_CPU, THROUGHPUT, mode_median, versus};
-use ntcopy_record::{Cell, Record, number, word};
+use ntcopy_record::{Cell, Record, number};
 
 use super::index::{self, ChartSpec};
 use super::{Error, GENERATED};
@@ -141,10 +141,7 @@ fn bars(record: &Record, spec: &ChartSpec, cells: &[&Cell]) -> Option<Panel> {
 /// What a victim's cell is, briefly.
 fn place(cell: &Cell) -> String {
     let size = |name: &str| number(&cell.params, name).map_or_else(|| "?".to_owned(), text::size);
-    match (number(&cell.params, "sockets"), word(&cell.params, "victim")) {
-        (Some(1), _) => format!("{}, 1 socket", size("object_bytes")),
-        (Some(sockets), _) => format!("{}, {sockets} sockets", size("object_bytes")),
-        (None, Some("same-core")) => size("hot_set_bytes"),
-        (None, _) => format!("{}, neighbour", size("hot_set_bytes")),
-    }
+    let sockets = number(&cell.params, "sockets").unwrap_or(0);
+    let plural = if sockets == 1 { "" } else { "s" };
+    format!("{}, {sockets} socket{plural}", size("object_bytes"))
 }

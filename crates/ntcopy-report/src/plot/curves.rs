@@ -45,7 +45,7 @@ pub(crate) fn all(record: &Record, views: &[View]) -> Vec<Built> {
 pub(crate) fn along(record: &Record, cells: &[&Cell], what: (&What, &str)) -> Vec<(String, Chart)> {
     let Some(axis) = axes(&record.cells).first().copied() else { return Vec::new() };
     // What follows from the axis differs with it.
-    let axes = [axis, "sockets", "pass_bytes", "side"];
+    let axes = [axis, "sockets", "side"];
     let axes = if axis == "connections" { &axes[..1] } else { &axes[..] };
     let charts = grouped(cells.iter().map(|cell| (group_words(&cell.params, axes), *cell)))
         .into_iter()

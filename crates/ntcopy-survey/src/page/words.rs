@@ -56,9 +56,7 @@ pub fn question(question: &Question) -> String {
 /// What a size is of.
 fn unit(question: &Question) -> &'static str {
     match ExperimentKind::from(question.experiment.rsplit(' ').next().unwrap_or_default()) {
-        ExperimentKind::Unix => "in flight",
-        ExperimentKind::Retention if question.about.contains("form=\"copies\"") => "of hot set",
-        ExperimentKind::Retention => "in flight",
+        ExperimentKind::Unix | ExperimentKind::Retention => "in flight",
         ExperimentKind::Http => "asked for",
         _ => "per call",
     }
