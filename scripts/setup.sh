@@ -128,7 +128,7 @@ need_upstream() {
 # The programs that `ntcopy run` and `ntcopy bench app` are tried with. Their packages start their
 # services.
 need_programs() {
-	need memcached redis-server redis-benchmark:redis-tools
+	need memcached
 	# Where the search path of a user does not lead.
 	[ -x /usr/sbin/nginx ] || need nginx:nginx-light
 	[ -x /usr/sbin/haproxy ] || need haproxy

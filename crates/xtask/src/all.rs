@@ -51,7 +51,7 @@ const TARGETS: [Target; 14] = [
     },
     Target {
         name: "programs",
-        what: "memcached, redis and nginx as they are, measured plain and under `ntcopy run`",
+        what: "memcached and nginx as they are, measured plain and under `ntcopy run`",
         setup: &["programs"],
         apart: None,
         steps: &[Tests("ntcopy-cli it", &["bench_app::", "bench_http::"])],

@@ -16,7 +16,7 @@ mod traffic;
 mod wire;
 
 pub use self::plan::{
-    App, AppCell, AppMode, DEFAULTS_TOML, Data, Hinting, Plan, Settings, defaults, plan,
+    AppCell, AppMode, DEFAULTS_TOML, Data, Hinting, Plan, Settings, defaults, find, plan,
 };
 pub use self::rates::LargeRate;
 

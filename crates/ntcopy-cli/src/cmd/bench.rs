@@ -64,7 +64,7 @@ enum Experiment {
     /// Client, proxy, backend: throughput, CPU time, latency at an offered rate
     #[command(after_help = http::EXAMPLES, args_override_self = true)]
     Http(Box<http::HttpArgs>),
-    /// Small requests beside large ones, in an unmodified program: memcached, Redis, nginx
+    /// Small requests beside large ones, in an unmodified program: memcached
     #[command(after_help = app::EXAMPLES, args_override_self = true)]
     App(Box<app::AppArgs>),
     /// Client and server: requests and responses over TCP and UDP, tx-nocache-copy, the hint

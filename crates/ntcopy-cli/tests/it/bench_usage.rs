@@ -37,7 +37,6 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         ("http --against unpached --kernel um", "neither unpatched, module nor"),
         ("http --against unpatched --stack nginx+nginx,haproxy+nginx", "one stack"),
         ("http --rate 1.5", "requests per second"),
-        ("app --app nonesuch", "one of memcached, redis"),
         ("app --modes vmsplice", "adaptive"),
         ("app --rate off", "multigets"),
         ("app --large-rate fast", "500MB/s"),

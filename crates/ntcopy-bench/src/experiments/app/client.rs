@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::pipe::SpliceFlags;
 
-use super::plan::{App, Data};
-use super::wire::{Came, Multiget, Value, unexpected};
+use super::plan::{APP, Data};
+use super::wire::{Came, Multiget, Value, memcached, unexpected};
 use crate::run::{Failure, Pipe, Poll, Sink, Stop};
 
 /// What tells connections for large values from the others, among events.
@@ -28,7 +28,6 @@ pub enum Ready {
 
 /// All connections to the servers of one mode.
 pub struct Client {
-    app: App,
     data: Data,
     poll: Poll,
     multigets: Vec<Multiget>,
@@ -71,16 +70,16 @@ struct Fetch {
 
 impl Client {
     pub fn connect(
-        (app, data): (App, Data),
+        data: Data,
         at: &Path,
         [smalls, larges]: [u32; 2],
         patience: (Duration, &Stop),
     ) -> Result<Client, Failure> {
         let poll = Poll::new(patience, "")?;
-        let multigets = Multiget::all(app, &data);
+        let multigets = Multiget::all(&data);
         let most = multigets.iter().map(|multiget| multiget.bytes).max().unwrap_or(0);
         let connect = |token: u64| -> Result<UnixStream, Failure> {
-            let doing = || Failure::io(format!("cannot connect to {app}"));
+            let doing = || Failure::io(format!("cannot connect to {APP}"));
             let stream = UnixStream::connect(at).map_err(doing())?;
             stream.set_nonblocking(true).map_err(doing())?;
             poll.watch(&stream, token)?;
@@ -97,7 +96,6 @@ impl Client {
         let smalls = (0..smalls).map(small).collect::<Result<_, _>>()?;
         let larges = (0..larges).map(large).collect::<Result<_, _>>()?;
         Ok(Client {
-            app,
             data,
             multigets,
             asked: [0; 2],
@@ -142,7 +140,7 @@ impl Client {
         small.under_way = Some((asked, due_ns));
         small.came = Came::default();
         let multiget = &self.multigets[(asked % self.multigets.len() as u64) as usize];
-        write(self.app, &small.stream, &multiget.request)
+        write(&small.stream, &multiget.request)
     }
 
     /// Reads on, and gives when the answer was due, if it is complete. One of its values is
@@ -150,11 +148,11 @@ impl Client {
     pub fn read_small(&mut self, number: usize) -> Result<Option<u64>, Failure> {
         let small = &mut self.smalls[number];
         let Some((asked, due_ns)) = small.under_way else {
-            return Err(unasked(self.app));
+            return Err(unasked());
         };
         let multiget = &self.multigets[(asked % self.multigets.len() as u64) as usize];
         let room = &mut small.room[small.came.bytes..multiget.bytes];
-        small.came.bytes += read(self.app, &small.stream, room)?;
+        small.came.bytes += read(&small.stream, room)?;
         let answer = &small.room[..small.came.bytes];
         if !multiget.is_whole(answer, &mut small.came)? {
             return Ok(None);
@@ -183,10 +181,9 @@ impl Client {
 
     fn ask_value(&mut self, number: usize, value: u64) -> Result<(), Failure> {
         let value = self.data.large(value);
-        let protocol = self.app.protocol();
         let large = &mut self.larges[number];
-        write(self.app, &large.stream, &protocol.get(&value))?;
-        let (head, head_came) = (protocol.head(&value), Vec::new());
+        write(&large.stream, &memcached::get(&value))?;
+        let (head, head_came) = (memcached::head(&value), Vec::new());
         large.under_way =
             Some(Fetch { value, head, head_came, has_head: false, got: 0, tail_got: 0 });
         Ok(())
@@ -196,11 +193,11 @@ impl Client {
     pub fn read_large(&mut self, number: usize) -> Result<(u64, bool), Failure> {
         let large = &mut self.larges[number];
         let Some(fetch) = &mut large.under_way else {
-            return Err(unasked(self.app));
+            return Err(unasked());
         };
         let before = fetch.got;
         let to = (&self.sink, self.comparing.as_mut());
-        let is_whole = fetch.take(self.app, &large.stream, to)?;
+        let is_whole = fetch.take(&large.stream, to)?;
         let taken = fetch.got - before;
         if is_whole {
             large.under_way = None;
@@ -247,57 +244,56 @@ impl Fetch {
     /// unless it is compared, too.
     fn take(
         &mut self,
-        app: App,
         stream: &UnixStream,
         (sink, comparing): (&Sink, Option<&mut Comparing>),
     ) -> Result<bool, Failure> {
-        if !self.takes_head(app, stream)? {
+        if !self.takes_head(stream)? {
             return Ok(false);
         }
         if self.got < self.value.bytes {
             // All that is there now; a second call to find nothing would double the price.
             self.got += match comparing {
-                None => drop_some(sink, app, stream, self.value.bytes - self.got)?,
-                Some(comparing) => comparing.some(app, stream, &self.value, self.got)?,
+                None => drop_some(sink, stream, self.value.bytes - self.got)?,
+                Some(comparing) => comparing.some(stream, &self.value, self.got)?,
             };
         }
-        Ok(self.got == self.value.bytes && self.takes_tail(app, stream)?)
+        Ok(self.got == self.value.bytes && self.takes_tail(stream)?)
     }
 
     /// Reads on in the head; whether all of it has come.
-    fn takes_head(&mut self, app: App, stream: &UnixStream) -> Result<bool, Failure> {
+    fn takes_head(&mut self, stream: &UnixStream) -> Result<bool, Failure> {
         if self.has_head {
             return Ok(true);
         }
         let mut room = [0; MOST_HEAD_BYTES];
         let most = self.head.len() - self.head_came.len();
-        let got = read(app, stream, &mut room[..most])?;
+        let got = read(stream, &mut room[..most])?;
         self.head_came.extend(&room[..got]);
         if !self.head.starts_with(&self.head_came) {
-            return Err(self.refused(app, stream));
+            return Err(self.refused(stream));
         }
         self.has_head = self.head_came.len() == self.head.len();
         Ok(self.has_head)
     }
 
     /// What came instead of the head, as far as it is there.
-    fn refused(&mut self, app: App, stream: &UnixStream) -> Failure {
+    fn refused(&mut self, stream: &UnixStream) -> Failure {
         let mut rest = [0; MOST_HEAD_BYTES];
-        let more = read(app, stream, &mut rest).unwrap_or(0);
+        let more = read(stream, &mut rest).unwrap_or(0);
         self.head_came.extend(&rest[..more]);
-        unexpected(app, &self.value, &self.head_came)
+        unexpected(&self.value, &self.head_came)
     }
 
     /// Reads on in the tail; whether all of it has come.
-    fn takes_tail(&mut self, app: App, stream: &UnixStream) -> Result<bool, Failure> {
-        let right = &app.protocol().tail()[self.tail_got..];
+    fn takes_tail(&mut self, stream: &UnixStream) -> Result<bool, Failure> {
+        let right = &memcached::TAIL[self.tail_got..];
         if right.is_empty() {
             return Ok(true);
         }
         let mut room = [0; MOST_TAIL_BYTES];
-        let got = read(app, stream, &mut room[..right.len()])?;
+        let got = read(stream, &mut room[..right.len()])?;
         if room[..got] != right[..got] {
-            return Err(unexpected(app, &self.value, &room[..got]));
+            return Err(unexpected(&self.value, &room[..got]));
         }
         self.tail_got += got;
         Ok(got == right.len())
@@ -306,15 +302,9 @@ impl Fetch {
 
 impl Comparing {
     /// Compares what there is of a value from that place on; 0 if there is nothing now.
-    fn some(
-        &mut self,
-        app: App,
-        stream: &UnixStream,
-        value: &Value,
-        at: u64,
-    ) -> Result<u64, Failure> {
+    fn some(&mut self, stream: &UnixStream, value: &Value, at: u64) -> Result<u64, Failure> {
         let most = self.room.len().min((value.bytes - at) as usize);
-        let got = read(app, stream, &mut self.room[..most])?;
+        let got = read(stream, &mut self.room[..most])?;
         if got > 0 && std::mem::take(&mut self.spoils) {
             self.room[0] ^= 1;
         }
@@ -324,10 +314,10 @@ impl Comparing {
 }
 
 /// Drops what there is, at most `most` bytes; 0 if there is nothing now.
-fn drop_some(sink: &Sink, app: App, stream: &UnixStream, most: u64) -> Result<u64, Failure> {
+fn drop_some(sink: &Sink, stream: &UnixStream, most: u64) -> Result<u64, Failure> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let got = match sink.fill(stream, most, SpliceFlags::NONBLOCK) {
-        Ok(0) => return Err(closed(app)),
+        Ok(0) => return Err(closed()),
         Ok(got) => got,
         Err(Errno::AGAIN | Errno::INTR) => return Ok(0),
         Err(errno) => return Err(Failure::os("cannot splice from a socket")(errno)),
@@ -337,30 +327,30 @@ fn drop_some(sink: &Sink, app: App, stream: &UnixStream, most: u64) -> Result<u6
 }
 
 /// Sends a whole request, for which there is always room where nothing is under way.
-fn write(app: App, stream: &UnixStream, request: &[u8]) -> Result<(), Failure> {
+fn write(stream: &UnixStream, request: &[u8]) -> Result<(), Failure> {
     match send(stream, request, SendFlags::NOSIGNAL) {
         Ok(sent) if sent == request.len() => Ok(()),
-        Ok(_) => Err(Failure::Answer(format!("{app} takes no whole request"))),
-        Err(errno) => Err(Failure::os(format!("cannot send to {app}"))(errno)),
+        Ok(_) => Err(Failure::Answer(format!("{APP} takes no whole request"))),
+        Err(errno) => Err(Failure::os(format!("cannot send to {APP}"))(errno)),
     }
 }
 
 /// Reads what there is; 0 if there is nothing now.
-fn read(app: App, stream: &UnixStream, room: &mut [u8]) -> Result<usize, Failure> {
+fn read(stream: &UnixStream, room: &mut [u8]) -> Result<usize, Failure> {
     match recv(stream, room, RecvFlags::empty()) {
-        Ok((0, _)) => Err(closed(app)),
+        Ok((0, _)) => Err(closed()),
         Ok((got, _)) => Ok(got),
         Err(Errno::AGAIN | Errno::INTR) => Ok(0),
-        Err(errno) => Err(Failure::os(format!("no answer from {app}"))(errno)),
+        Err(errno) => Err(Failure::os(format!("no answer from {APP}"))(errno)),
     }
 }
 
-fn closed(app: App) -> Failure {
-    Failure::Answer(format!("{app} closed a connection"))
+fn closed() -> Failure {
+    Failure::Answer(format!("{APP} closed a connection"))
 }
 
-fn unasked(app: App) -> Failure {
-    Failure::Answer(format!("{app} sends what was not asked for"))
+fn unasked() -> Failure {
+    Failure::Answer(format!("{APP} sends what was not asked for"))
 }
 
 #[cfg(test)]
@@ -373,17 +363,17 @@ mod tests {
     use crate::run::pattern;
 
     /// Answers a connection's multigets in turn, and another one's large value. They stay open.
-    fn serve(app: App, listener: &UnixListener) -> [UnixStream; 2] {
+    fn serve(listener: &UnixListener) -> [UnixStream; 2] {
         let [mut small, mut large] = [0; 2].map(|_| listener.accept().unwrap().0);
-        for multiget in Multiget::all(app, &DATA) {
+        for multiget in Multiget::all(&DATA) {
             small.read_exact(&mut vec![0; multiget.request.len()]).unwrap();
-            small.write_all(&answer(app, &multiget)).unwrap();
+            small.write_all(&answer(&multiget)).unwrap();
         }
-        let (protocol, value) = (app.protocol(), DATA.large(2));
-        large.read_exact(&mut vec![0; protocol.get(&value).len()]).unwrap();
+        let value = DATA.large(2);
+        large.read_exact(&mut vec![0; memcached::get(&value).len()]).unwrap();
         let mut bytes = vec![0; value.bytes as usize];
         pattern::fill(value.seed(), 0, &mut bytes);
-        let whole = [&protocol.head(&value), &bytes[..], protocol.tail()].concat();
+        let whole = [&memcached::head(&value), &bytes[..], memcached::TAIL].concat();
         // In two pieces: a head may end in the middle of what comes. Who sees a wrong byte leaves.
         let _ = large.write_all(&whole[..3]).and_then(|()| large.write_all(&whole[3..]));
         [small, large]
@@ -391,25 +381,23 @@ mod tests {
 
     #[test]
     fn right_values_are_taken_and_a_wrong_byte_is_noticed() {
-        for app in App::ALL.iter().copied() {
-            for spoil in [false, true] {
-                let folder = tempfile::tempdir().unwrap();
-                let at = folder.path().join("s");
-                let listener = UnixListener::bind(&at).unwrap();
-                let server = std::thread::spawn(move || serve(app, &listener));
-                let patience = (Duration::from_secs(60), &Stop::default());
-                let mut client = Client::connect((app, DATA), &at, [1, 1], patience).unwrap();
-                match client.check(2..3, spoil) {
-                    Ok(()) => assert!(!spoil, "{app}"),
-                    Err(Failure::WrongByte(wrong)) => {
-                        assert!(spoil, "{app}: {wrong:?}");
-                        assert_eq!(wrong.position, 0);
-                    }
-                    Err(failure) => panic!("{app}: {failure}"),
+        for spoil in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let at = folder.path().join("s");
+            let listener = UnixListener::bind(&at).unwrap();
+            let server = std::thread::spawn(move || serve(&listener));
+            let patience = (Duration::from_secs(60), &Stop::default());
+            let mut client = Client::connect(DATA, &at, [1, 1], patience).unwrap();
+            match client.check(2..3, spoil) {
+                Ok(()) => assert!(!spoil),
+                Err(Failure::WrongByte(wrong)) => {
+                    assert!(spoil, "{wrong:?}");
+                    assert_eq!(wrong.position, 0);
                 }
-                drop(client);
-                server.join().unwrap();
+                Err(failure) => panic!("{failure}"),
             }
+            drop(client);
+            server.join().unwrap();
         }
     }
 }

@@ -3,23 +3,14 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::plan::{App, Plan};
+use super::plan::Plan;
 
 /// What memcached may hold, in percent of what is put into it: it must drop nothing.
 const ROOM_PERCENT: u64 = 150;
 const ROOM_MIB: u64 = 128;
-/// The longest value that Redis takes by default.
-const REDIS_VALUE_BYTES: u64 = 512 << 20;
 
 /// The command line of a server that listens there.
 pub fn command(plan: &Plan, at: &Path) -> Command {
-    match plan.app {
-        App::Memcached => memcached(plan, at),
-        App::Redis => redis(plan, at),
-    }
-}
-
-fn memcached(plan: &Plan, at: &Path) -> Command {
     let data = &plan.data;
     let stored = data.large_values * data.large_bytes + data.small_keys * data.small_bytes;
     let room_mib = (stored >> 20) * ROOM_PERCENT / 100 + ROOM_MIB;
@@ -31,19 +22,6 @@ fn memcached(plan: &Plan, at: &Path) -> Command {
         // It would lose root's rights, and with them the way to the folder.
         command.args(["-u", "root"]);
     }
-    command
-}
-
-/// No TCP, nothing written to a disk, and the main thread alone reads and writes.
-fn redis(plan: &Plan, at: &Path) -> Command {
-    let largest = plan.data.large_bytes.max(plan.data.small_bytes).max(REDIS_VALUE_BYTES);
-    let mut command = Command::new(&plan.program);
-    command.arg("--unixsocket").arg(at).args(["--save", ""]);
-    if let Some(folder) = at.parent() {
-        command.arg("--dir").arg(folder);
-    }
-    let options = "--port 0 --appendonly no --io-threads 1 --daemonize no --loglevel warning";
-    command.args(options.split(' ')).arg("--proto-max-bulk-len").arg(largest.to_string());
     command
 }
 

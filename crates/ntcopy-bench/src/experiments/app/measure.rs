@@ -169,7 +169,7 @@ impl Bench<'_> {
         connections: u32,
         asked: &Asked<'_>,
     ) -> Result<Window, Failure> {
-        let data = (self.plan.app, self.plan.data);
+        let data = self.plan.data;
         let connections = [self.plan.small_connections, connections];
         let mut client =
             Client::connect(data, &server.at, connections, (self.options.patience, self.stop))?;

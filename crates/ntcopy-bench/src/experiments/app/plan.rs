@@ -26,22 +26,11 @@ const SERVER_PERCENT: u64 = 130;
 /// What it takes beside that; the client takes as much.
 const SERVER_BYTES: u64 = 24 << 20;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum App {
-    Memcached,
-    Redis,
-}
+/// The program.
+pub const APP: &str = "memcached";
 
-words!(App, Memcached = "memcached", Redis = "redis");
-
-impl App {
-    pub fn find(self) -> Result<PathBuf, String> {
-        let program = match self {
-            App::Memcached => Program::Memcached,
-            App::Redis => Program::Redis,
-        };
-        program.find()
-    }
+pub fn find() -> Result<PathBuf, String> {
+    Program::Memcached.find()
 }
 
 /// How the program runs.
@@ -155,7 +144,6 @@ pub struct AppCell {
 
 #[derive(Debug, Clone)]
 pub struct Plan {
-    pub app: App,
     pub program: PathBuf,
     pub hinting: BTreeMap<AppMode, Hinting>,
     /// The modes, the baseline first.
@@ -188,7 +176,7 @@ impl Plan {
 
 pub fn plan(
     settings: &Settings,
-    (app, program): (App, PathBuf),
+    program: PathBuf,
     hinting: BTreeMap<AppMode, Hinting>,
     cpus: &Cpus,
 ) -> Result<Plan, PlanError> {
@@ -209,7 +197,6 @@ pub fn plan(
     };
     let ms = Duration::from_millis;
     Ok(Plan {
-        app,
         program,
         hinting,
         modes: modes(settings),
@@ -262,7 +249,7 @@ mod tests {
 
     fn planned(settings: &Settings, allowed: &[u32]) -> Result<Plan, PlanError> {
         let cpus = Cpus { allowed: allowed.to_vec(), sharing_l2: None };
-        plan(settings, (App::Memcached, "memcached".into()), BTreeMap::new(), &cpus)
+        plan(settings, APP.into(), BTreeMap::new(), &cpus)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ntcopy_record::Params;
 
-use super::plan::{AppCell, Plan};
+use super::plan::{APP, AppCell, Plan};
 use super::traffic::Window;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub fn params(plan: &Plan, cell: &AppCell, offered: &Offered, version: &str) -> 
     let [server_cpu, client_cpu] = plan.cpus;
     let bytes_per_s = |rate: u64| (rate as f64 / 1000.0 * data.large_bytes as f64).round() as u64;
     crate::plan::params([
-        ("app", plan.app.as_str().into()),
+        ("app", APP.into()),
         ("app_version", version.into()),
         ("form", form.into()),
         ("connections", cell.connections.into()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::client::Client;
 use super::command::command;
-use super::plan::{AppMode, Plan};
+use super::plan::{APP, AppMode, Plan};
 use super::store;
 use crate::experiments::http::run::Daemon;
 use crate::experiments::turns::program::Endpoint;
@@ -32,7 +32,7 @@ impl Server {
         }
         // One that was there before has left its name.
         let _ = std::fs::remove_file(&at);
-        let mut daemon = Daemon::start(plan.app.as_str(), command, Some(plan.cpus[0]))?;
+        let mut daemon = Daemon::start(APP, command, Some(plan.cpus[0]))?;
         daemon.program.accepts(&Endpoint::Unix(at.clone()), patience, stop)?;
         daemon.find_clocks()?;
         let server = Server { daemon, at };
@@ -58,6 +58,6 @@ impl Server {
         patience: (Duration, &Stop),
         spoil: bool,
     ) -> Result<(), Failure> {
-        Client::connect((plan.app, plan.data), &self.at, [1, 1], patience)?.check(large, spoil)
+        Client::connect(plan.data, &self.at, [1, 1], patience)?.check(large, spoil)
     }
 }

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ntcopy_bench::experiments::app::{self, App, AppMode, Hinting, LargeRate, Plan, Settings};
+use ntcopy_bench::experiments::app::{self, AppMode, Hinting, LargeRate, Plan, Settings};
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_record::{ExperimentKind, Record, Unavailable};
 
@@ -19,15 +19,14 @@ pub const EXAMPLES: &str = "\
 Examples:
   ntcopy bench app --kernel um                       memcached, in the kernel with the flag
   ntcopy bench app --kernel um --quick --modes adaptive
-  ntcopy bench app --kernel um --app redis           Redis instead
   ntcopy bench app --kernel um --connections 16 --large-rate 0.25,0.5,0.75,max    a curve
   ntcopy bench app --kernel um --against unpatched   relative to a stock kernel
 
-One client asks the program for 100 hot keys at a time, at random moments, whether or not others \
+One client asks memcached for 100 hot keys at a time, at random moments, whether or not others \
 have been answered; a latency counts from the moment its request was due. Beside that, connections \
-fetch large values and drop them in the socket unread, at an offered rate or without a pause. The \
-program is the distribution's package, has one thread and listens on a unix socket. Redis writes \
-nothing to a disk.
+fetch large values and drop them in the socket unread, at an offered rate or without a pause. It \
+is the distribution's package, has one thread and listens on a unix socket. Another program: \
+ntcopy try.
 
 Modes: copy (the program as it is, the baseline), idle (the same without large requests), adaptive \
 (under `ntcopy run`; the kernel's rule decides), nt (every hint is \
@@ -46,9 +45,6 @@ large one; during it one value of each multiget, and both ends of each large one
 /// Arguments of `bench app`.
 #[derive(clap::Args)]
 pub struct AppArgs {
-    /// The program: memcached or redis
-    #[arg(long, value_name = "PROGRAM", default_value = "memcached")]
-    app: App,
     /// Boot two CPUs, for program and client, each on one of the host's with an L2 of its own
     #[arg(long)]
     own_caches: bool,
@@ -101,7 +97,7 @@ impl AppArgs {
         let hinting = [(AppMode::Adaptive, hint::Mode::Adaptive), (AppMode::Nt, hint::Mode::Nt)];
         let hinting: BTreeMap<AppMode, Hinting> =
             hinting.into_iter().map(|(mode, how)| (mode, self.hinted(program, how))).collect();
-        app::plan(&self.settings(), (self.app, program.to_path_buf()), hinting, cpus)
+        app::plan(&self.settings(), program.to_path_buf(), hinting, cpus)
     }
 
     /// How the program is hinted, as `ntcopy run` would.
@@ -138,7 +134,7 @@ pub fn run(common: &Common, args: &AppArgs) -> anyhow::Result<ExitCode> {
         let why = "--budget: each pair starts new servers and takes every cell; say --pairs";
         return Err(usage(why));
     }
-    let program = match args.app.find() {
+    let program = match app::find() {
         Ok(program) => program,
         Err(_) if common.list => PathBuf::new(),
         Err(why) => return Err(not_available(why)),

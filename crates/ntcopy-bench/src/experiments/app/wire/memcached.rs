@@ -1,38 +1,35 @@
 //! memcached's text protocol.
 
-use super::{Protocol, Value, first_line, words};
+use super::{Value, first_line, words};
 
-pub struct Memcached;
+pub const LINE_END: &[u8] = b"\r\n";
+/// What stands after the bytes of the last value, or of the only one.
+pub const TAIL: &[u8] = b"\r\nEND\r\n";
+/// The answer to a value that is to be stored.
+pub const STORED: &[u8] = b"STORED\r\n";
 
-impl Protocol for Memcached {
-    fn multiget(&self, values: &[Value]) -> Vec<u8> {
-        let keys: Vec<String> = values.iter().map(Value::key).collect();
-        format!("get {}\r\n", keys.join(" ")).into_bytes()
-    }
+pub fn get(value: &Value) -> Vec<u8> {
+    multiget(&[*value])
+}
 
-    fn head(&self, value: &Value) -> Vec<u8> {
-        format!("VALUE {} 0 {}\r\n", value.key(), value.bytes).into_bytes()
-    }
+pub fn multiget(values: &[Value]) -> Vec<u8> {
+    let keys: Vec<String> = values.iter().map(Value::key).collect();
+    format!("get {}\r\n", keys.join(" ")).into_bytes()
+}
 
-    fn line_end(&self) -> &'static [u8] {
-        b"\r\n"
-    }
+/// What stands before a value's bytes.
+pub fn head(value: &Value) -> Vec<u8> {
+    format!("VALUE {} 0 {}\r\n", value.key(), value.bytes).into_bytes()
+}
 
-    fn tail(&self) -> &'static [u8] {
-        b"\r\nEND\r\n"
-    }
+/// The program's own words where an answer refuses what was asked.
+pub fn refusal(answer: &[u8]) -> Option<String> {
+    let line = first_line(answer);
+    let is_one = [&b"SERVER_ERROR"[..], b"CLIENT_ERROR", b"ERROR"];
+    is_one.iter().any(|word| line.starts_with(word)).then(|| words(line))
+}
 
-    fn refusal(&self, answer: &[u8]) -> Option<String> {
-        let line = first_line(answer);
-        let is_one = [&b"SERVER_ERROR"[..], b"CLIENT_ERROR", b"ERROR"];
-        is_one.iter().any(|word| line.starts_with(word)).then(|| words(line))
-    }
-
-    fn set(&self, value: &Value) -> (Vec<u8>, &'static [u8]) {
-        (format!("set {} 0 0 {}\r\n", value.key(), value.bytes).into_bytes(), b"\r\n")
-    }
-
-    fn stored(&self) -> &'static [u8] {
-        b"STORED\r\n"
-    }
+/// What goes before a value that is to be stored; [`LINE_END`] goes after it.
+pub fn set(value: &Value) -> Vec<u8> {
+    format!("set {} 0 0 {}\r\n", value.key(), value.bytes).into_bytes()
 }

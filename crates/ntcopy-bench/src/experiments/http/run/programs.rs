@@ -15,7 +15,6 @@ pub enum Program {
     Nginx,
     Haproxy,
     Memcached,
-    Redis,
     /// `examples/backend.c`, which the system's compiler makes.
     Example,
 }
@@ -39,7 +38,6 @@ impl Program {
             Program::Nginx => "nginx",
             Program::Haproxy => "haproxy",
             Program::Memcached => "memcached",
-            Program::Redis => "redis-server",
             Program::Example => "backend.c",
         }
     }
@@ -70,7 +68,7 @@ impl Program {
                     .to_owned();
             }
             Program::Nginx => "nginx-light",
-            Program::Haproxy | Program::Memcached | Program::Redis => name,
+            Program::Haproxy | Program::Memcached => name,
         };
         format!(
             "{name} is not installed: the package {package} has it (apt-get install \
