@@ -95,8 +95,6 @@ pub struct Boot {
 pub struct Outcome {
     /// Its exit code; 128 + n when signal n ended it, 126 or 127 when it could not be run.
     pub code: u8,
-    /// The time from the start of the kernel to its end.
-    pub wall: Duration,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
     /// Lines in which the guest's kernel reported a fault of its own: a warning, a BUG, a leak.

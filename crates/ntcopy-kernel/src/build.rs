@@ -20,7 +20,7 @@ use crate::kind::{Kind, Machine};
 use crate::progress::Progress;
 use crate::series::Series;
 use crate::source::tree::Tree;
-use crate::{config, process, tools};
+use crate::{config, tools};
 
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
@@ -166,12 +166,8 @@ impl Work<'_> {
         let out = partial.path().join("out");
         fs::create_dir_all(&out).doing("creating", &out)?;
         let log = out.join("build.log");
-        let made = self.make(&prepared, &log);
-        let seconds = match made {
-            Ok(seconds) => seconds,
-            Err(error) => return Err(keep_log(cache, &key, &log, error)),
-        };
-        let meta = self.meta(&prepared, inputs, seconds)?;
+        self.make(&prepared, &log).map_err(|error| keep_log(cache, &key, &log, error))?;
+        let meta = self.meta(&prepared, inputs)?;
         let image = match self.options.kind.machine() {
             Machine::Um => "linux",
             Machine::Qemu => "arch/x86/boot/bzImage",
@@ -187,21 +183,17 @@ impl Work<'_> {
         self.install(partial, kept, &key, meta)
     }
 
-    /// Configures and compiles; gives the seconds that compiling took.
-    fn make(&mut self, prepared: &Prepared, log: &Path) -> Result<u64> {
+    /// Configures and compiles.
+    fn make(&mut self, prepared: &Prepared, log: &Path) -> Result<()> {
         self.configure(prepared, log)?;
         self.compile(prepared, log)
     }
 
-    fn meta(&self, prepared: &Prepared, inputs: &Inputs, seconds: u64) -> Result<Meta> {
+    fn meta(&self, prepared: &Prepared, inputs: &Inputs) -> Result<Meta> {
         let release = prepared.source.join("include/config/kernel.release");
         let release = fs::read_to_string(&release).doing("reading", &release)?;
-        let mut gcc = std::process::Command::new("gcc");
-        let compiler = process::output(gcc.arg("--version"), self.interrupts)?;
         Ok(Meta {
             patches: self.options.series.patches.iter().map(|p| p.name.clone()).collect(),
-            compiler: compiler.lines().next().unwrap_or("").into(),
-            seconds,
             ..inputs.meta(&prepared.version, release.trim(), prepared.id.clone())
         })
     }

@@ -208,7 +208,7 @@ impl Inputs {
             && meta.config == self.config
     }
 
-    /// What is kept of a kernel that was made of these now, and by no compiler of ours.
+    /// What is kept of a kernel that was made of these now, without patches.
     pub(crate) fn meta(&self, version: &str, release: &str, source: SourceId) -> Meta {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Meta {
@@ -220,8 +220,6 @@ impl Inputs {
             series: self.series.clone(),
             patches: Vec::new(),
             config: self.config.clone(),
-            compiler: "(the distribution's)".into(),
-            seconds: 0,
             built_unix_s: now.as_secs(),
         }
     }

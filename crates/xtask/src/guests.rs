@@ -154,7 +154,6 @@ mod tests {
     fn outcome(code: u8, stdout: &str) -> Outcome {
         Outcome {
             code,
-            wall: Duration::ZERO,
             stdout: stdout.into(),
             stderr: Vec::new(),
             complaints: Vec::new(),

@@ -110,7 +110,7 @@ impl Watch {
                 self.launched.group.kill();
                 self.launched.group.wait()?;
                 // What a shell says of a program that SIGPIPE ended.
-                return Ok(self.outcome(128 + 13, Default::default()));
+                return Ok(Self::outcome(128 + 13, Default::default()));
             }
         };
         let output = pumps.finish()?;
@@ -120,7 +120,7 @@ impl Watch {
                 let (sent, came) = (sent_bytes.iter().sum(), output.bytes.iter().sum::<u64>());
                 Err(Error::OutputLost { sent_bytes: sent, came_bytes: came })
             }
-            Some((Answer::Exit { code, .. }, _)) => Ok(self.outcome(code, output)),
+            Some((Answer::Exit { code, .. }, _)) => Ok(Self::outcome(code, output)),
             Some((Answer::Error(text), _)) => Err(Error::Guest(text)),
             _ => Err(Error::Died {
                 how: status.map_or_else(|| "killed".into(), |status| status.to_string()),
@@ -129,9 +129,8 @@ impl Watch {
         }
     }
 
-    fn outcome(&self, code: u8, Passed { stdout, stderr, .. }: Passed) -> Outcome {
-        let wall = self.begun.elapsed();
-        Outcome { code, wall, stdout, stderr, complaints: Vec::new(), splats: Vec::new() }
+    fn outcome(code: u8, Passed { stdout, stderr, .. }: Passed) -> Outcome {
+        Outcome { code, stdout, stderr, complaints: Vec::new(), splats: Vec::new() }
     }
 
     fn last_lines(&self) -> Vec<String> {

@@ -4,7 +4,6 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
 
 use super::source::Prepared;
 use super::{BuildOptions, Work};
@@ -64,9 +63,7 @@ impl Work<'_> {
         Err(Error::ConfigLost { version: prepared.version.clone(), lost })
     }
 
-    /// Compiles; gives the seconds that it took.
-    pub(super) fn compile(&mut self, prepared: &Prepared, log: &Path) -> Result<u64> {
-        let begun = Instant::now();
+    pub(super) fn compile(&mut self, prepared: &Prepared, log: &Path) -> Result<()> {
         let mut make = self.command(prepared);
         make.arg(format!("-j{}", self.options.jobs));
         if self.options.kind.machine() == Machine::Qemu {
@@ -75,8 +72,7 @@ impl Work<'_> {
             make.args(self.options.kind.is_for_module().then_some("modules"));
         }
         let step = format!("compiling Linux {}", prepared.version);
-        run_make(&mut make, self.interrupts, self.progress, &step, log)?;
-        Ok(begun.elapsed().as_secs())
+        run_make(&mut make, self.interrupts, self.progress, &step, log)
     }
 
     fn command(&self, prepared: &Prepared) -> Command {

@@ -29,7 +29,7 @@ impl fmt::Display for SourceId {
     }
 }
 
-/// What a kernel was made of, by what, and how long it took.
+/// What a kernel was made of, and when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
     /// Number of the recipe; another number makes the kernel stale.
@@ -43,9 +43,6 @@ pub struct Meta {
     pub patches: Vec<String>,
     /// Hash of the configuration fragment, hexadecimal.
     pub config: String,
-    /// First line of `gcc --version`.
-    pub compiler: String,
-    pub seconds: u64,
     /// When it was built, in seconds since 1970.
     pub built_unix_s: u64,
 }

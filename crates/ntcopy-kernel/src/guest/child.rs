@@ -8,7 +8,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, WaitOptions, wait};
 
 use super::{Result, setup};
@@ -114,7 +114,7 @@ impl Lines {
         let (err, err_end) = io::pipe().map_err(text)?;
         command.stdout(out_end).stderr(err_end);
         for (pipe, line) in [(out, OUT_LINE), (err, ERR_LINE)] {
-            set_nonblocking(&pipe).map_err(|errno| text(errno.into()))?;
+            ioctl_fionbio(&pipe, true).map_err(|errno| text(errno.into()))?;
             self.pipes.push((pipe.into(), line, setup::raw_line(self.kind, line)?));
         }
         Ok(())
@@ -187,11 +187,6 @@ impl Lines {
         self.pass_on(DRAIN_BYTES)?;
         self.pipes.iter().try_for_each(|(.., line)| drained(line))
     }
-}
-
-fn set_nonblocking(fd: impl AsFd) -> rustix::io::Result<()> {
-    let flags = fcntl_getfl(&fd)?;
-    fcntl_setfl(&fd, flags | OFlags::NONBLOCK)
 }
 
 /// Waits until the host has it all. An ending child interrupts this, whatever SA_RESTART says.
