@@ -57,13 +57,13 @@ fn split_query(target: &str) -> (&str, &str) {
 
 /// A host and perhaps a port: the value of a Host line, or what an absolute target has. A user is
 /// refused, and so is a comma, which the grammar lets a name have: two lines of Host that somebody
-/// joined look like that.
+/// joined look like that. Of what the grammar lets stand in brackets, there are IPv6 addresses alone.
 pub fn parse_authority(value: &[u8]) -> Result<&str, &'static str> {
     let text = str::from_utf8(value).map_err(|_| "malformed host")?;
     let (is_host, rest) = match text.strip_prefix('[') {
         Some(literal) => {
             let (inside, rest) = literal.split_once(']').ok_or("a bracket that is not closed")?;
-            (is_ip_literal(inside), rest)
+            (inside.parse::<Ipv6Addr>().is_ok(), rest)
         }
         None => {
             let (name, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
@@ -109,20 +109,6 @@ fn is_name(mut name: &[u8]) -> bool {
         };
     }
     some
-}
-
-/// An IPv6 address, or one of a version to come: `v1.x`.
-fn is_ip_literal(inside: &str) -> bool {
-    let Some(future) = inside.strip_prefix(['v', 'V']) else {
-        return inside.parse::<Ipv6Addr>().is_ok();
-    };
-    let allowed = |byte: u8| is_unreserved(byte) || is_sub_delimiter(byte) || byte == b':';
-    future.split_once('.').is_some_and(|(version, address)| {
-        !version.is_empty()
-            && version.bytes().all(|byte| byte.is_ascii_hexdigit())
-            && !address.is_empty()
-            && address.bytes().all(allowed)
-    })
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ fn good_authority() -> impl Strategy<Value = String> {
         "([a-zA-Z0-9._~!$&'()*+;=-]|%[0-9a-fA-F]{2}){1,12}",
         any::<u128>().prop_map(|bits| format!("[{}]", Ipv6Addr::from_bits(bits))),
         "\\[(::|[0-9a-f]{1,4}::[0-9A-F]{0,4}|::ffff:192\\.0\\.2\\.[1-9])\\]",
-        "\\[[vV][0-9a-fA-F]{1,3}\\.[a-z0-9:!,~-]{1,8}\\]",
     ];
     (host, "(:[0-9]{0,4})?").prop_map(|(host, port)| host + &port)
 }
