@@ -45,6 +45,7 @@ kinds! {
     Compare = "compare", "memcmp() of two buffers";
     Copy = "copy", "memcpy()";
     CopyNt = "copy-nt", "the library's non-temporal copy";
+    CopyNtBoth = "copy-nt-both", "the same, with a hint for its source, too";
     Fill = "fill", "memset()";
     FillNt = "fill-nt", "the library's non-temporal fill";
     Touch = "touch", "mmap(), a byte written in each page, munmap()";

@@ -168,6 +168,10 @@ impl Triggers {
                 let to = &mut self.destination.bytes_mut()[range];
                 ntcopy::copy(to, source, Hints::NONTEMPORAL_DESTINATION);
             }
+            Kind::CopyNtBoth => {
+                let to = &mut self.destination.bytes_mut()[range];
+                ntcopy::copy(to, source, Hints::NONTEMPORAL);
+            }
             Kind::Fill => self.destination.bytes_mut()[range].fill(3),
             Kind::FillNt => {
                 ntcopy::fill(&mut self.destination.bytes_mut()[range], 3, Hint::Nontemporal);
@@ -326,7 +330,9 @@ mod tests {
 
     #[test]
     fn what_copies_copies() {
-        for kind in [Kind::Copy, Kind::CopyNt, Kind::Read, Kind::Pipe, Kind::SendRead] {
+        for kind in
+            [Kind::Copy, Kind::CopyNt, Kind::CopyNtBoth, Kind::Read, Kind::Pipe, Kind::SendRead]
+        {
             let call = Call { kind, bytes: 70_000 };
             let mut triggers = Triggers::new(&[call]).unwrap();
             triggers.source.bytes_mut().fill(9);
