@@ -18,23 +18,24 @@ static bool nontemporal_copy(struct nontemporal_cpu *s, unsigned long to, size_t
 	return normal;
 }
 
-/*
- * Copies to @to bytes in flight, as from a ring or a stack.
- * Return: how many pieces were normal.
- */
+/* Where a piece goes once @done bytes went to @to bytes in flight, as from a ring or a stack. */
+static unsigned long nontemporal_place(size_t done, size_t to, bool stack)
+{
+	size_t in_round = done % to;
+
+	return NT_TO + (stack && (done / to) % 2 ? to - NT_PIECE - in_round : in_round);
+}
+
+/* Return: how many pieces were normal. */
 static unsigned int nontemporal_copies(struct nontemporal_cpu *s, size_t total, size_t to,
 				       bool stack)
 {
 	unsigned int normal = 0;
-	size_t done, in_round;
-	bool odd;
+	size_t done;
 
-	for (done = 0; done < total; done += NT_PIECE) {
-		in_round = done % to;
-		odd = stack && (done / to) % 2;
-		normal += nontemporal_copy(s, NT_TO + (odd ? to - NT_PIECE - in_round : in_round),
-					   NT_PIECE, NT_BULK);
-	}
+	for (done = 0; done < total; done += NT_PIECE)
+		normal += nontemporal_copy(s, nontemporal_place(done, to, stack), NT_PIECE,
+					   NT_BULK);
 	return normal;
 }
 
@@ -91,21 +92,17 @@ static void nontemporal_stack(struct kunit *test)
 	static const size_t flights[] = {
 		SZ_256K, SZ_512K, SZ_512K + SZ_256K, SZ_1M + SZ_256K, SZ_1M + SZ_512K,
 	};
-	unsigned int i, n, normal;
+	unsigned int i, normal;
+	size_t done;
 
 	for (i = 0; i < ARRAY_SIZE(flights); i++) {
 		struct nontemporal_cpu *s = nontemporal_state(test);
 		size_t to = flights[i];
 
-		for (n = 0, normal = 0; n < SZ_256M / NT_PIECE; n++) {
-			size_t done = n * NT_PIECE, in_round = done % to;
-			bool odd = (done / to) % 2;
-
-			normal += nontemporal_copy(s, NT_TO + (odd ? to - NT_PIECE - in_round :
-							       in_round),
-						   NT_PIECE, in_round / SZ_64K) &&
-				  n >= SZ_128M / NT_PIECE;
-		}
+		for (done = 0, normal = 0; done < SZ_256M; done += NT_PIECE)
+			normal += nontemporal_copy(s, nontemporal_place(done, to, true), NT_PIECE,
+						   done % to / SZ_64K) &&
+				  done >= SZ_128M;
 		if (to < NT_CACHE)
 			KUNIT_EXPECT_GE(test, normal, SZ_128M / NT_PIECE / 100 * 98);
 		else
