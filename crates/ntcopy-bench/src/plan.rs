@@ -65,11 +65,7 @@ impl Plan {
         let cell = |cell: &CellPlan| {
             // A unix stream skb of 32 KiB payload and its head take up to half as much again.
             let in_flight = u64::from(cell.sockets()) * cell.object_bytes;
-            let one = cell.dataset_bytes
-                + in_flight
-                + in_flight / 2
-                + in_flight.max(4 * cell.object_bytes);
-            one * (1 + cell.others.len() as u64)
+            cell.dataset_bytes + in_flight + in_flight / 2 + in_flight.max(4 * cell.object_bytes)
         };
         self.cells.iter().map(cell).max().unwrap_or(0)
     }

@@ -4,7 +4,6 @@
 //! the same program started anew ([`reader`] says why not a mere `fork`).
 //! Nothing here decides how often something runs or writes a record.
 
-mod beside;
 pub mod bulk;
 mod clock;
 pub(crate) mod cpu_clock;

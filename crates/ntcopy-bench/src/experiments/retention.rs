@@ -100,7 +100,6 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
                 pipe_bytes: None,
                 sndbuf_bytes: None,
                 cpus: pair,
-                others: vec![],
                 published: None,
                 note: None,
             });

@@ -72,7 +72,7 @@ pub struct Settings {
     /// A bulk sender and a small one on one CPU: between the sends of the rounds [default: on 64
     /// sockets] it makes sends of these sizes, each drained at once, at random moments
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size,
-          conflicts_with_all = ["published", "pieces", "sweep", "senders"])]
+          conflicts_with_all = ["published", "pieces", "sweep"])]
     pub beside: Vec<u64>,
     /// The three published configurations, on the CPUs that are here
     #[arg(long, conflicts_with_all = [
@@ -97,16 +97,10 @@ pub struct Settings {
     #[arg(long, value_name = "N",
           conflicts_with_all = ["object_bytes", "published", "sweep", "iterations"])]
     pub pieces: Option<u32>,
-    /// Senders that run freely at the same time, each with a data set and a reader of its own;
-    /// the result is the throughput of all together
-    #[arg(long, value_name = "N",
-          conflicts_with_all = ["sockets", "published", "sweep", "against"])]
-    pub senders: Option<u32>,
     /// Sends in a free-running sample [default: as many as fill its time, at most 100000]
     #[arg(long, hide = true, value_name = "N", conflicts_with = "sockets")]
     pub iterations: Option<u64>,
-    /// CPU of the sender and CPU of the reader, or one for both [default: the first two]; with
-    /// --senders that of each with its reader, or two for each [default: the first ones]
+    /// CPU of the sender and CPU of the reader, or one for both [default: the first two]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cpus: Vec<u32>,
     /// Address families, over the loopback: unix, tcp, tcp6, udp, udp6, udp-gso, udplite [default:
@@ -137,10 +131,6 @@ impl Settings {
 
     pub fn pieces(&self) -> u32 {
         self.pieces.unwrap_or(1)
-    }
-
-    pub fn senders(&self) -> u32 {
-        self.senders.unwrap_or(1)
     }
 
     /// The modes to measure, the baseline first, each once.

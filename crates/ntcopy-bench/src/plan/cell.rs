@@ -76,8 +76,6 @@ pub struct CellPlan {
     /// The send buffer asked for in bytes; none: so that a whole object fits.
     pub sndbuf_bytes: Option<u64>,
     pub cpus: CpuPair,
-    /// Those of further senders, each with a reader of its own, that run at the same time.
-    pub others: Vec<CpuPair>,
     pub published: Option<String>,
     pub note: Option<String>,
 }
@@ -101,12 +99,6 @@ impl CellPlan {
         Some(CellPlan { form, pipe_bytes, sndbuf_bytes, ..sizes })
     }
 
-    /// A CPU of every sender, or reader, as a list.
-    fn list_of(&self, cpu: impl Fn(&CpuPair) -> u32) -> String {
-        let pairs = std::iter::once(&self.cpus).chain(&self.others);
-        pairs.map(|pair| cpu(pair).to_string()).collect::<Vec<String>>().join(",")
-    }
-
     /// Bytes in flight when every socket is full; none in the free-running
     /// form, where the send buffer bounds them and they are not set.
     pub fn in_flight_bytes(&self) -> Option<u64> {
@@ -126,8 +118,6 @@ impl CellPlan {
     /// The parameters as the record has them. `iterations` is the number of
     /// sends that a free-running sample makes, once that is known.
     pub fn params(&self, iterations: Option<u64>) -> Params {
-        let is_one = self.others.is_empty();
-        let list = |cpu: fn(&CpuPair) -> u32| (!is_one).then(|| self.list_of(cpu));
         let hot_set_bytes = match self.form {
             Form::Victim { hot_set_bytes, .. } => Some(hot_set_bytes),
             _ => None,
@@ -142,11 +132,8 @@ impl CellPlan {
             ("object_bytes", self.object_bytes.into()),
             ("dataset_bytes", self.dataset_bytes.into()),
             ("sockets", self.sockets().into()),
-            ("sender_cpu", is_one.then_some(self.cpus.sender).into()),
-            ("reader_cpu", is_one.then_some(self.cpus.reader).into()),
-            ("senders", (!is_one).then_some(1 + self.others.len()).into()),
-            ("sender_cpus", list(|pair| pair.sender).into()),
-            ("reader_cpus", list(|pair| pair.reader).into()),
+            ("sender_cpu", self.cpus.sender.into()),
+            ("reader_cpu", self.cpus.reader.into()),
             ("form", self.form.as_str().into()),
             ("small_bytes", small.map(|small| small.bytes).into()),
             ("small_per_object", small.map(|small| small.per_object).into()),
@@ -196,7 +183,6 @@ mod tests {
                 pipe_bytes: None,
                 sndbuf_bytes: None,
                 cpus,
-                others: vec![],
                 published: None,
                 note: None,
             };

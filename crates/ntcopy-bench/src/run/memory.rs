@@ -29,13 +29,6 @@ pub fn map(len_bytes: u64, advice: Advice) -> Result<MmapMut, Failure> {
     Ok(map)
 }
 
-/// Memory of a data set: mapped, and filled with its pattern, which touches it as well.
-pub fn data_set(len_bytes: u64) -> Result<MmapMut, Failure> {
-    let mut data = map(len_bytes, Advice::Normal)?;
-    pattern::fill(DATA_SET_SEED, 0, &mut data);
-    Ok(data)
-}
-
 /// The data set: objects that are sent round-robin.
 pub struct DataSet {
     buffer: MmapMut,
@@ -57,7 +50,12 @@ impl DataSet {
         let kept = kept.filter(|buffer| buffer.len() as u64 == dataset_bytes);
         let buffer = match kept {
             Some(buffer) => buffer,
-            None => data_set(dataset_bytes)?,
+            None => {
+                let mut buffer = map(dataset_bytes, Advice::Normal)?;
+                // It touches the memory as well.
+                pattern::fill(DATA_SET_SEED, 0, &mut buffer);
+                buffer
+            }
         };
         // The mapping has shown that the larger number fits.
         let object_bytes = object_bytes as usize;

@@ -26,17 +26,6 @@ pub enum Order {
         sockets: u32,
         bytes: u64,
     },
-    /// Before `Send`: this much memory, with the data set's pattern, an object after the other.
-    Data { dataset_bytes: u64, object_bytes: u64 },
-    /// Send bytes of the data set on the first socket, object by object, round and round.
-    Send {
-        mode: String,
-        /// Where to begin: at an object.
-        start: u64,
-        bytes: u64,
-        /// Whether the last of them is to be another one than the pattern's: for tests.
-        spoil: bool,
-    },
     /// Take bytes through the pipe as for `Drain`, and look at every one of them.
     Compare {
         /// How many of the sockets, from the first.
@@ -67,7 +56,7 @@ pub fn drain_order(sockets: usize, bytes: u64) -> Vec<u8> {
     link::encode(&Order::Drain { sockets: u32::try_from(sockets).unwrap_or(u32::MAX), bytes })
 }
 
-/// The reading process, or one that sends beside this one, as this one sees it.
+/// The reading process, as the sender sees it.
 pub type Reader = Process<Order, Reply>;
 
 impl Reader {

@@ -7,26 +7,20 @@
 //! clock runs, and copying the page tables of hundreds of megabytes is slow in
 //! a user-mode kernel. Its end of the line is file descriptor 0; the sockets
 //! come over that line.
-//!
-//! By order it sends on its socket instead, beside the sender: a process, since
-//! threads of one never run at the same time in a user-mode kernel.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use memmap2::MmapMut;
 use rustix::io::{Errno, retry_on_intr as retry};
 use rustix::net::{RecvFlags, recv, sockopt};
 use rustix::pipe::SpliceFlags;
 
-use super::memory::data_set;
 use super::message::{Order, Reply};
 use super::pipe::{Pipe, Sink};
 use super::process::{self, Trouble};
-use super::send::Sender;
 use super::{Failure, cpus, datagram, pattern};
-use crate::experiment::{DATAGRAM_BYTES, Mode};
+use crate::experiment::DATAGRAM_BYTES;
 
 /// Runs the reading process until the line is closed.
 ///
@@ -57,10 +51,6 @@ fn carry_out(
         Order::Drain { sockets, bytes } => {
             return Ok(Reply::Drained { bytes: reader.drain(sockets, bytes)? });
         }
-        Order::Data { dataset_bytes, object_bytes } => reader.fill(dataset_bytes, object_bytes)?,
-        Order::Send { mode, start, bytes, spoil } => {
-            reader.send(mode.parse()?, start as usize, bytes as usize, spoil)?;
-        }
         Order::Compare { sockets, bytes, seed, start } => {
             reader.compare(sockets, bytes, seed, start)?;
         }
@@ -73,15 +63,6 @@ struct Reader {
     sink: Sink,
     datagrams: bool,
     patience: Duration,
-    /// What is sent from, and how, if it is to send.
-    source: Option<Source>,
-}
-
-/// The memory of a process that sends.
-struct Source {
-    data: MmapMut,
-    object_bytes: usize,
-    sender: Sender,
 }
 
 impl Reader {
@@ -94,7 +75,7 @@ impl Reader {
     ) -> Result<Reader, Failure> {
         cpus::pin(cpu)?;
         let sink = Sink::new(Pipe::new(pipe_bytes, exact)?)?;
-        Ok(Reader { sockets: Vec::new(), sink, datagrams, patience, source: None })
+        Ok(Reader { sockets: Vec::new(), sink, datagrams, patience })
     }
 
     fn take_sockets(&mut self, count: u32, carried: Vec<OwnedFd>) -> Result<(), String> {
@@ -109,33 +90,6 @@ impl Reader {
                 .map_err(|errno| format!("cannot set SO_RCVTIMEO: {errno}"))?;
         }
         self.sockets.extend(carried);
-        Ok(())
-    }
-
-    fn fill(&mut self, dataset_bytes: u64, object_bytes: u64) -> Result<(), Failure> {
-        let data = data_set(dataset_bytes)?;
-        let sender = Sender::on_unix(object_bytes, self.patience)?;
-        self.source = Some(Source { data, object_bytes: object_bytes as usize, sender });
-        Ok(())
-    }
-
-    fn send(&mut self, mode: Mode, start: usize, bytes: usize, spoil: bool) -> Result<(), Failure> {
-        let missing = || Failure::Answer("Send before Data, or without a socket".to_owned());
-        let source = self.source.as_mut().ok_or_else(missing)?;
-        let socket = self.sockets.first().ok_or_else(missing)?;
-        if spoil {
-            source.data[start + bytes - 1] ^= 1;
-        }
-        let (mut at, mut left) = (start, bytes);
-        while left > 0 {
-            let object = &source.data[at..at + source.object_bytes.min(left)];
-            source.sender.send(socket.as_fd(), mode, object)?;
-            left -= object.len();
-            at += object.len();
-            if at + source.object_bytes > source.data.len() {
-                at = 0;
-            }
-        }
         Ok(())
     }
 

@@ -2,14 +2,13 @@
 //! with it, compared or clocked: rounds, the free run, and sends with a victim between them.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use memmap2::{Advice, MmapMut};
 use ntcopy::socket::Setting;
 use ntcopy_record::Params;
 use ntcopy_record::random::SplitMix64;
 
-use super::beside::Beside;
 use super::clock::{Stopwatch, Ticks, ticks_now};
 use super::hot_set::HotSet;
 use super::memory::{DATA_SET_SEED, DataSet, map};
@@ -30,8 +29,6 @@ pub struct Rig {
     data: DataSet,
     sender: Sender,
     reader: Reader,
-    /// Senders that run at the same time as this one.
-    others: Vec<Beside>,
     /// The small sender that has turns between the sends of this one.
     small: Option<Box<Rig>>,
     stop: Stop,
@@ -78,11 +75,9 @@ impl Rig {
         reader.give(&theirs, |count| Order::Sockets { count })?;
         // With the reader's ends closed here, its death shows on the sockets.
         drop(theirs);
-        let others = cell.others.iter().map(|cpus| Beside::start(cell, *cpus, options, stop));
         let small = cell.small().map(|small| Rig::alone(&small, options, stop)).transpose()?;
         Ok(Rig {
             small: small.map(Box::new),
-            others: others.collect::<Result<_, Failure>>()?,
             data: DataSet::new(cell.dataset_bytes, cell.object_bytes, kept)?,
             sender: Sender::new(cell, patience, stop.clone())?,
             hot_set: None,
@@ -141,19 +136,7 @@ impl Rig {
         // A tail that fills no page and no object.
         let total = 4 * object + object / 3 + 1;
         let mut buffer = map(total, Advice::Normal)?;
-        self.verify_stream(mode, &mut buffer)?;
-        self.verify_others(mode)
-    }
-
-    fn verify_others(&mut self, mode: Mode) -> Result<(), Failure> {
-        let sizes = odd_sizes(self.cell.object_bytes);
-        for other in &mut self.others {
-            for (number, &size) in sizes.iter().enumerate() {
-                let spoil = self.spoil && number + 1 == sizes.len();
-                other.compare(mode, (0, size), spoil)?;
-            }
-        }
-        Ok(())
+        self.verify_stream(mode, &mut buffer)
     }
 
     fn verify_round(
@@ -186,8 +169,7 @@ impl Rig {
         let total = buffer.len();
         let seed = u64::from(mode as u8) << 32 | 2;
         pattern::fill(seed, 0, buffer);
-        // With several senders, another one has the fault.
-        if self.spoil && self.others.is_empty() {
+        if self.spoil {
             buffer[total - 1] ^= 1;
         }
         let order = Order::Compare { sockets: 1, bytes: total as u64, seed, start: 0 };
@@ -211,8 +193,7 @@ impl Rig {
         let sent = self.sender.send(self.sockets[0].as_fd(), mode, object);
         sent.map_err(|failure| self.reader.blame(failure))?;
         self.reader.done()?;
-        self.small.iter_mut().try_for_each(|small| small.spot_check(mode))?;
-        self.others.iter_mut().try_for_each(|other| other.spot_check(mode))
+        self.small.iter_mut().try_for_each(|small| small.spot_check(mode))
     }
 
     fn compare(
@@ -322,17 +303,12 @@ impl Rig {
         let bytes = iterations * self.cell.object_bytes;
         self.reader.order(&drain_order(1, bytes))?;
         let clock = Stopwatch::start();
-        self.others.iter_mut().try_for_each(|other| other.begin(mode, iterations))?;
         for _ in 0..iterations {
             self.stop.check()?;
             self.send_next(0, mode)?;
         }
-        let mut drained = self.reader.drained()?;
-        for other in &mut self.others {
-            drained += other.end()?;
-        }
+        let drained = self.reader.drained()?;
         let elapsed_ns = clock.ns().max(1);
-        let bytes = bytes * (1 + self.others.len() as u64);
         if drained != bytes {
             return Err(Failure::Lost { sent: bytes, drained });
         }
@@ -399,9 +375,8 @@ impl Rig {
     fn prepare(&mut self, mode: Mode) -> Result<(), Failure> {
         let setting = send::setting(mode);
         if setting != self.setting {
-            let others = self.others.iter().map(Beside::socket);
-            let mut sockets = self.sockets.iter().map(AsFd::as_fd).chain(others);
-            sockets.try_for_each(|socket: BorrowedFd<'_>| send::prepare(socket, setting))?;
+            let mut sockets = self.sockets.iter().map(AsFd::as_fd);
+            sockets.try_for_each(|socket| send::prepare(socket, setting))?;
             self.setting = setting;
         }
         self.small.iter_mut().try_for_each(|small| small.prepare(mode))

@@ -29,7 +29,7 @@ pub fn make(cell: &CellPlan, patience: Duration) -> Result<Vec<(OwnedFd, OwnedFd
     (0..cell.sockets()).map(|_| make_one(cell, patience)).collect()
 }
 
-pub fn make_one(cell: &CellPlan, patience: Duration) -> Result<(OwnedFd, OwnedFd), Failure> {
+fn make_one(cell: &CellPlan, patience: Duration) -> Result<(OwnedFd, OwnedFd), Failure> {
     let (ours, theirs) = match cell.family {
         Family::Unix => {
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)

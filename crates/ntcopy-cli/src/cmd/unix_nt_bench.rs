@@ -80,7 +80,6 @@ fn cell(args: &Args, allowed: &[u32]) -> CellPlan {
         pipe_bytes: Some(args.pipe_bytes),
         sndbuf_bytes: Some(args.sndbuf_bytes),
         cpus: CpuPair { sender, reader: allowed.get(1).copied().unwrap_or(sender) },
-        others: vec![],
         published: None,
         note: None,
     }

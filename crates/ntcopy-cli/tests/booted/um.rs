@@ -118,17 +118,6 @@ fn what_was_hinted_is_counted_byte_for_byte_and_nothing_else_is() {
 }
 
 #[test]
-fn two_senders_at_once_are_counted_byte_for_byte() {
-    let (record, _) = measured("unix --senders 2 --dataset 4MiB --iterations 40 --modes nt");
-    assert_eq!(record.cells[0].params["sender_cpus"], "0,1");
-    for sample in &record.samples {
-        assert_eq!(sample.bytes, (2 * 40) << 20);
-        let counted: u64 = sample.counters.values().sum();
-        assert_eq!(counted, if sample.mode == "nt" { sample.bytes } else { 0 }, "{sample:?}");
-    }
-}
-
-#[test]
 fn the_rules_number_comes_from_sends_in_a_booted_kernel() {
     let home = tempfile::tempdir().expect("a folder for the record");
     let mut calibrate = Command::new(PROGRAM);

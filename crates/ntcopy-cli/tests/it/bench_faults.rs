@@ -37,16 +37,11 @@ fn is_app(line: &str) -> bool {
 
 #[test]
 fn a_wrong_byte_is_an_error_row_and_exit_code_4_and_never_a_number() {
-    let cpu = ntcopy_bench::run::cpus().unwrap().allowed[0];
     for line in [
         &format!("{UNIX} --sockets 3 --modes copy,vmsplice"),
         &format!("{UNIX} --modes copy,vmsplice"),
         &format!("{UNIX} --family tcp,udp --sockets 2 --modes copy"),
         "unix --pieces 300 --sockets 1,3 --dataset 1MiB --modes copy",
-        &format!(
-            "unix --object 10001 --dataset 50005 --senders 2 --cpus {cpu},{cpu} --iterations 50 \
-             --modes copy,vmsplice"
-        ),
         &format!("{HTTP} --modes copy"),
         &format!("{APP} --modes idle"),
         "net --family tcp --connections 2 --rate off --modes copy",

@@ -24,9 +24,6 @@ fn run(args: &[&[&str]], out: &Path) -> Output {
 
 #[test]
 fn every_form_sends_in_every_mode_what_it_says() {
-    let cpu = ntcopy_bench::run::cpus().unwrap().allowed[0];
-    // Both pairs on one CPU will do to see that it works.
-    let senders = format!("--object 10001 --dataset 50005 --senders 2 --cpus {cpu},{cpu}");
     // Cells and modes, what each sample's bytes are a multiple of, and what is said of it.
     for (line, cells, modes, unit, words) in [
         ("--sockets 1,3 --object 20000 --dataset 100KiB --modes copy,vmsplice", 2, 2, 20_000, ""),
@@ -50,13 +47,6 @@ fn every_form_sends_in_every_mode_what_it_says() {
             1,
             108_400,
             "in 300 pieces",
-        ),
-        (
-            &format!("{senders} --iterations 50 --modes copy,vmsplice"),
-            1,
-            2,
-            2 * 50 * 10_001,
-            "2 senders",
         ),
     ] {
         let words_of_line: Vec<&str> = line.split(' ').collect();

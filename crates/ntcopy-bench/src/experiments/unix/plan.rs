@@ -13,11 +13,11 @@ use crate::plan::{
 
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
     check(settings)?;
-    let (pair, others) = pin_all(settings, cpus)?;
+    let pair = pin(&settings.cpus, cpus)?;
     let cells = if settings.published {
         published().iter().map(|config| published_cell(settings, config, cpus, pair)).collect()
     } else {
-        grid(settings, pair, &others)?
+        grid(settings, pair)?
     };
     let defaults = defaults(settings.quick);
     let (rounds, sweep) = (&defaults.rounds, &defaults.sweep);
@@ -46,11 +46,9 @@ fn check(settings: &Settings) -> Result<(), PlanError> {
         ("sndbuf", settings.sndbuf_bytes == Some(0)),
         ("iterations", settings.iterations == Some(0)),
         ("pieces", settings.pieces == Some(0)),
-        ("senders", settings.senders == Some(0)),
     ])?;
     check_family(settings)?;
     check_pieces(settings)?;
-    check_senders(settings)?;
     check_sizes(&settings.sockets, &settings.object_bytes)?;
     check_sizes(&[], &settings.beside)
 }
@@ -89,48 +87,8 @@ fn check_pieces(settings: &Settings) -> Result<(), PlanError> {
     Err(format!("--pieces {pieces}: {what}").into())
 }
 
-/// What only one sender does.
-fn check_senders(settings: &Settings) -> Result<(), PlanError> {
-    let senders = settings.senders();
-    let what = if senders == 1 {
-        return Ok(());
-    } else if !settings.sockets.is_empty() || settings.sweep || settings.published {
-        "they run freely, each on one socket: leave --sockets, --sweep and --published out"
-    } else {
-        return Ok(());
-    };
-    Err(format!("--senders {senders}: {what}").into())
-}
-
-/// The CPUs of every sender and its reader: of several, one for each sender with its reader, or
-/// sender and reader in turns.
-fn pin_all(settings: &Settings, cpus: &Cpus) -> Result<(CpuPair, Vec<CpuPair>), PlanError> {
-    let senders = settings.senders();
-    let count = senders as usize;
-    if count == 1 {
-        return Ok((pin(&settings.cpus, cpus)?, vec![]));
-    }
-    let asked = if settings.cpus.is_empty() { &cpus.allowed } else { &settings.cpus };
-    let each = if asked.len() == 2 * count && !settings.cpus.is_empty() { 2 } else { 1 };
-    if asked.len() < count || (!settings.cpus.is_empty() && asked.len() != each * count) {
-        let (what, got) =
-            ("takes a CPU for each, or one for each and one for each reader", asked.len());
-        return Err(format!("--senders {senders}: {what}; got {got}").into());
-    }
-    let mut pairs = Vec::new();
-    for pair in asked.chunks(each).take(count) {
-        pairs.push(pin(pair, cpus)?);
-    }
-    let first = pairs.remove(0);
-    Ok((first, pairs))
-}
-
 /// Every combination of families, objects, data sets and sockets.
-fn grid(
-    settings: &Settings,
-    cpus: CpuPair,
-    others: &[CpuPair],
-) -> Result<Vec<CellPlan>, PlanError> {
+fn grid(settings: &Settings, cpus: CpuPair) -> Result<Vec<CellPlan>, PlanError> {
     let settings = &filled(settings);
     let defaults = defaults(settings.quick);
     let or = |asked: &[u64], default: Option<u64>| -> Vec<Option<u64>> {
@@ -160,7 +118,6 @@ fn grid(
                     pipe_bytes: buffer(settings.pipe_bytes, free, buffers.pipe_bytes),
                     sndbuf_bytes: buffer(settings.sndbuf_bytes, free, buffers.sndbuf_bytes),
                     cpus,
-                    others: others.to_vec(),
                     published: None,
                     note: None,
                 }));
@@ -258,7 +215,6 @@ fn published_cell(
         pipe_bytes: Some(config.pipe_bytes),
         sndbuf_bytes: Some(config.sndbuf_bytes),
         cpus: pair,
-        others: vec![],
         published: Some(config.label.clone()),
         note,
     }

@@ -173,35 +173,6 @@ fn pieces_make_the_object_and_are_one_parameter_more() {
     assert!(!one.cells[0].params(None).contains_key("pieces"));
 }
 
-#[test]
-fn several_senders_have_a_cpu_each_or_two() {
-    let settings =
-        |cpus: &[u32]| Settings { senders: Some(2), cpus: cpus.to_vec(), ..Settings::default() };
-    let on = |sender, reader| CpuPair { sender, reader };
-    let planned = plan(&settings(&[]), &two_cpus()).unwrap();
-    let [cell] = &planned.cells[..] else { panic!("one cell") };
-    assert_eq!((cell.cpus, &cell.others[..]), (on(0, 0), &[on(1, 1)][..]));
-    let params = cell.params(Some(9));
-    assert_eq!((&params["senders"], &params["sender_cpus"]), (&2.into(), &"0,1".into()));
-    assert!(!params.contains_key("sender_cpu"));
-    let one = plan(&Settings::default(), &two_cpus()).unwrap();
-    assert!(planned.memory_bytes() == 2 * one.memory_bytes());
-    let four = Cpus { allowed: vec![0, 1, 2, 3], sharing_l2: None };
-    let cell = plan(&settings(&[3, 1, 0, 2]), &four).unwrap().cells.remove(0);
-    assert_eq!((cell.cpus, cell.others), (on(3, 1), vec![on(0, 2)]));
-    for (settings, words) in [
-        (settings(&[0]), "got 1"),
-        (settings(&[0, 1, 1]), "got 3"),
-        (Settings { senders: Some(3), ..Settings::default() }, "a CPU for each"),
-        (Settings { senders: Some(0), ..Settings::default() }, "--senders 0"),
-        (Settings { senders: Some(2), ..rounds(&[1]) }, "leave --sockets"),
-        (Settings { senders: Some(2), families: vec![Family::Tcp], ..Settings::default() }, "tcp"),
-    ] {
-        let error = plan(&settings, &two_cpus()).unwrap_err().to_string();
-        assert!(error.contains(words), "{error}");
-    }
-}
-
 proptest! {
     #[test]
     fn data_sets_are_whole_objects_and_memory_covers_them(

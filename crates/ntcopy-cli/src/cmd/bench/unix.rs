@@ -22,7 +22,6 @@ Examples:
   ntcopy bench unix --kernel um --against out/series/7.3     relative to other patches
   ntcopy bench unix --kernel um --pieces 300 --sockets 1,16      an answer of 100 small values
   ntcopy bench unix --kernel um --beside 64KiB        a small sender beside a bulk one
-  ntcopy bench unix --kernel um --senders 2 --dataset 64MiB      two CPUs that send at once
 
 With --sockets or --sweep a round fills every socket with one object and then drains them all, so \
 the bytes in flight are exactly sockets x object. Without them, sender and reader run freely on one \
