@@ -27,7 +27,6 @@ parts() {
 		retention 3 flagged retention --sockets 1,8,64
 		published 3 flagged unix --published
 		rounds 2 flagged unix --sockets 1,2,4,8,16,32,64,128 --object 1MiB --dataset 1MiB,256MiB
-		pieces 1 flagged unix --pieces 300 --sockets 1,16
 		fork 3 flagged pages --form fork
 		http 10 flagged http --modes nt,adaptive --connections 1,16,64,256 --sndbuf 4MiB
 		net 4 flagged net

@@ -14,9 +14,7 @@ use std::time::Duration;
 
 use crate::experiment::Mode;
 
-pub use cell::{
-    CellPlan, CpuPair, Form, MOST_PIECES, SMALLEST_HINTED_BYTES, Small, gathered_bytes, piece_sizes,
-};
+pub use cell::{CellPlan, CpuPair, Form, SMALLEST_HINTED_BYTES, Small};
 pub use error::{Cpus, PlanError};
 pub use sysctl::{Sysctl, sysctls};
 

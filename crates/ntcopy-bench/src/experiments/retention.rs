@@ -95,7 +95,6 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
                 family: settings.family.unwrap_or(Family::Unix),
                 form: Form::Victim { sockets, hot_set_bytes },
                 object_bytes: object,
-                pieces: 1,
                 dataset_bytes: dataset / object * object,
                 pipe_bytes: None,
                 sndbuf_bytes: None,

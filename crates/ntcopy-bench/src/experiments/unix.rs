@@ -72,7 +72,7 @@ pub struct Settings {
     /// A bulk sender and a small one on one CPU: between the sends of the rounds [default: on 64
     /// sockets] it makes sends of these sizes, each drained at once, at random moments
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size,
-          conflicts_with_all = ["published", "pieces", "sweep"])]
+          conflicts_with_all = ["published", "sweep"])]
     pub beside: Vec<u64>,
     /// The three published configurations, on the CPUs that are here
     #[arg(long, conflicts_with_all = [
@@ -92,11 +92,6 @@ pub struct Settings {
     /// Send buffer [default: 512KiB; with --sockets what takes a whole object]
     #[arg(long = "sndbuf", value_name = "SIZE", value_parser = size)]
     pub sndbuf_bytes: Option<u64>,
-    /// Pieces of 30, 30 and 1024 bytes, and so on, that one sendmsg() gathers an object from;
-    /// the object is as large as they are together
-    #[arg(long, value_name = "N",
-          conflicts_with_all = ["object_bytes", "published", "sweep", "iterations"])]
-    pub pieces: Option<u32>,
     /// Sends in a free-running sample [default: as many as fill its time, at most 100000]
     #[arg(long, hide = true, value_name = "N", conflicts_with = "sockets")]
     pub iterations: Option<u64>,
@@ -129,18 +124,13 @@ impl Settings {
         if families.is_empty() { vec![Family::Unix] } else { families }
     }
 
-    pub fn pieces(&self) -> u32 {
-        self.pieces.unwrap_or(1)
-    }
-
     /// The modes to measure, the baseline first, each once.
     pub fn modes(&self) -> Vec<Mode> {
         let defaults = defaults(self.quick);
         let usual = if self.sweep { &defaults.sweep.modes } else { &defaults.modes };
-        // Pages cannot be spliced into datagrams of a size that one chooses, nor small pieces.
-        let has_no_pages = self.pieces() > 1
-            || !self.beside.is_empty()
-            || self.families().iter().any(|family| family.is_datagram());
+        // Pages cannot be spliced into datagrams of a size that one chooses.
+        let has_no_pages =
+            !self.beside.is_empty() || self.families().iter().any(|family| family.is_datagram());
         let mut asked = or(&self.modes, usual);
         asked.retain(|mode| !self.modes.is_empty() || !has_no_pages || *mode != Mode::Vmsplice);
         with_baseline(Mode::Copy, &asked)

@@ -1,12 +1,11 @@
-//! One combination of parameters of sends, how its bytes are put in flight, and the pieces that a
-//! gathered send is made of.
+//! One combination of parameters of sends, and how its bytes are put in flight.
 
 use ntcopy_record::Params;
 
 use super::params;
 use crate::experiment::{DATAGRAM_BYTES, Family};
 
-/// A piece of a send below a page is copied normally, hint or not.
+/// A send below a page is copied normally, hint or not.
 pub const SMALLEST_HINTED_BYTES: u64 = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +66,6 @@ pub struct CellPlan {
     pub family: Family,
     pub form: Form,
     pub object_bytes: u64,
-    /// Pieces of memory that one send gathers an object from.
-    pub pieces: u32,
     /// Size of the data set in bytes: a whole number of objects, at least one.
     pub dataset_bytes: u64,
     /// The reader's pipe in bytes; none: one object, as far as the system allows.
@@ -105,10 +102,10 @@ impl CellPlan {
         self.form.holds_objects().then(|| u64::from(self.sockets()) * self.object_bytes)
     }
 
-    /// Bytes of an object whose hint the kernel does not look at: small pieces, and a last datagram
-    /// that is one.
+    /// Bytes of an object whose hint the kernel does not look at: all of a small one, and of a last
+    /// datagram that is small.
     pub fn too_small_bytes(&self) -> u64 {
-        if self.pieces > 1 || self.object_bytes < SMALLEST_HINTED_BYTES {
+        if self.object_bytes < SMALLEST_HINTED_BYTES {
             return self.object_bytes;
         }
         let last = self.object_bytes % DATAGRAM_BYTES;
@@ -138,7 +135,6 @@ impl CellPlan {
             ("small_bytes", small.map(|small| small.bytes).into()),
             ("small_per_object", small.map(|small| small.per_object).into()),
             ("clocked", clocked.into()),
-            ("pieces", (self.pieces > 1).then_some(self.pieces).into()),
             ("iterations", iterations.filter(|_| !self.form.holds_objects()).into()),
             ("hot_set_bytes", hot_set_bytes.into()),
             ("in_flight_bytes", self.in_flight_bytes().into()),
@@ -150,35 +146,19 @@ impl CellPlan {
     }
 }
 
-/// Sizes in bytes of the pieces of one value in memcached's answer to a request for many: two of
-/// its header, and what is stored.
-const OF_A_VALUE: [u64; 3] = [30, 30, 1024];
-
-/// One send takes no more: `UIO_MAXIOV`.
-pub const MOST_PIECES: u32 = 1024;
-
-pub fn piece_sizes(pieces: u32) -> impl Iterator<Item = u64> {
-    OF_A_VALUE.into_iter().cycle().take(pieces as usize)
-}
-
-pub fn gathered_bytes(pieces: u32) -> u64 {
-    piece_sizes(pieces).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn small_pieces_and_a_short_last_datagram_are_not_hinted() {
-        let too_small = |family, object_bytes, pieces| {
+    fn a_small_object_and_a_short_last_datagram_are_not_hinted() {
+        let too_small = |family, object_bytes| {
             let form = Form::Rounds { sockets: 1 };
             let cpus = CpuPair { sender: 0, reader: 0 };
             let cell = CellPlan {
                 family,
                 form,
                 object_bytes,
-                pieces,
                 dataset_bytes: object_bytes,
                 pipe_bytes: None,
                 sndbuf_bytes: None,
@@ -188,17 +168,10 @@ mod tests {
             };
             cell.too_small_bytes()
         };
-        assert_eq!(too_small(Family::Udp, 1 << 20, 1), 0);
-        assert_eq!(too_small(Family::Udp, (1 << 20) + 4095, 1), 4095);
-        assert_eq!(too_small(Family::Udp, (1 << 20) + 4096, 1), 0);
-        assert_eq!(too_small(Family::Tcp, (1 << 20) + 4095, 1), 0);
-        assert_eq!(too_small(Family::Unix, 108_400, 300), 108_400);
-        assert_eq!(too_small(Family::Unix, 4095, 1), 4095);
-    }
-
-    #[test]
-    fn three_hundred_are_the_answer_for_a_hundred_small_values() {
-        assert_eq!(gathered_bytes(300), 100 * (30 + 30 + 1024));
-        assert_eq!(piece_sizes(5).collect::<Vec<u64>>(), [30, 30, 1024, 30, 30]);
+        assert_eq!(too_small(Family::Udp, 1 << 20), 0);
+        assert_eq!(too_small(Family::Udp, (1 << 20) + 4095), 4095);
+        assert_eq!(too_small(Family::Udp, (1 << 20) + 4096), 0);
+        assert_eq!(too_small(Family::Tcp, (1 << 20) + 4095), 0);
+        assert_eq!(too_small(Family::Unix, 4095), 4095);
     }
 }

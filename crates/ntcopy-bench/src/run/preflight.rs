@@ -62,9 +62,9 @@ pub fn preflight(plan: &Plan) -> Result<(), Failure> {
     let sockets = plan.cells.iter().map(CellPlan::sockets).max().unwrap_or(0);
     sockets::allow_files(sockets)?;
     sysctls(plan).iter().try_for_each(enough)?;
-    let mut tried: Vec<(Family, u64, u32, Option<u64>)> = Vec::new();
+    let mut tried: Vec<(Family, u64, Option<u64>)> = Vec::new();
     for cell in &plan.cells {
-        let what = (cell.family, cell.object_bytes, cell.pieces, cell.sndbuf_bytes);
+        let what = (cell.family, cell.object_bytes, cell.sndbuf_bytes);
         if cell.form.holds_objects() && !tried.contains(&what) {
             tried.push(what);
             if inet::unavailable(cell.family)?.is_none() {

@@ -5,20 +5,17 @@ use std::time::Duration;
 
 use ntcopy::socket::{Setting, Support, kernel_support, other_series};
 use ntcopy::uapi;
-use rustix::io::{Errno, IoSlice, retry_on_intr};
-use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{SendFlags, send};
 use rustix::pipe::{IoSliceRaw, SpliceFlags, splice, vmsplice};
 
 use super::pipe::Pipe;
 use super::{Failure, Stop, datagram};
 use crate::experiment::{Family, Mode};
 use crate::plan::CellPlan;
-use crate::plan::piece_sizes;
 
 pub struct Sender {
     family: Family,
-    /// Pieces of memory that one call gathers an object from.
-    pieces: u32,
     /// The way of `vmsplice` into the socket.
     pipe: Pipe,
     patience: Duration,
@@ -28,13 +25,13 @@ pub struct Sender {
 impl Sender {
     pub fn new(cell: &CellPlan, patience: Duration, stop: Stop) -> Result<Sender, Failure> {
         let pipe = Pipe::for_object(cell.object_bytes)?;
-        Ok(Sender { family: cell.family, pieces: cell.pieces, pipe, patience, stop })
+        Ok(Sender { family: cell.family, pipe, patience, stop })
     }
 
     /// One that sends whole objects on unix sockets, whatever signals come.
     pub fn on_unix(object_bytes: u64, patience: Duration) -> Result<Sender, Failure> {
         let (pipe, stop) = (Pipe::for_object(object_bytes)?, Stop::default());
-        Ok(Sender { family: Family::Unix, pieces: 1, pipe, patience, stop })
+        Ok(Sender { family: Family::Unix, pipe, patience, stop })
     }
 
     /// Sends all of `bytes`. A socket that takes no more of them is a failure,
@@ -62,8 +59,6 @@ impl Sender {
         while !rest.is_empty() {
             let taken = if self.family.is_datagram() {
                 datagram::send(socket, rest, flags.bits())
-            } else if self.pieces > 1 {
-                gather(socket, rest, self.pieces, flags)
             } else {
                 send(socket, rest, flags)
             };
@@ -118,27 +113,6 @@ impl Sender {
     }
 }
 
-/// Sends the bytes with one call that gathers them from `pieces` pieces of their sizes, or from as
-/// many as the bytes fill.
-fn gather(
-    socket: BorrowedFd<'_>,
-    bytes: &[u8],
-    pieces: u32,
-    flags: SendFlags,
-) -> Result<usize, Errno> {
-    let mut rest = bytes;
-    let mut gathered = Vec::with_capacity(pieces as usize);
-    for size in piece_sizes(pieces) {
-        let (piece, after) = rest.split_at(rest.len().min(size as usize));
-        gathered.push(IoSlice::new(piece));
-        rest = after;
-        if rest.is_empty() {
-            break;
-        }
-    }
-    sendmsg(socket, &gathered, &mut SendAncillaryBuffer::default(), flags)
-}
-
 pub fn setting(mode: Mode) -> Setting {
     match mode {
         Mode::Nt => Setting::Obey,
@@ -171,29 +145,3 @@ pub fn no_msg_ntcopy() -> String {
 /// Why they are not on a socket that the module does not take.
 const NOT_BY_THE_MODULE: &str =
     "this kernel has MSG_NTCOPY by ntcopy.ko, for unix streams and UDP; try --kernel um";
-
-#[cfg(test)]
-mod tests {
-    use std::os::fd::AsFd;
-
-    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-
-    use super::*;
-    use crate::plan::gathered_bytes;
-
-    #[test]
-    fn all_pieces_go_with_one_call_and_arrive_in_order() {
-        let (ours, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-                .unwrap();
-        let bytes: Vec<u8> = (0..gathered_bytes(7)).map(|at| (at % 251) as u8).collect();
-        for end in [1, 31, bytes.len()] {
-            let sent = gather(ours.as_fd(), &bytes[..end], 7, SendFlags::NOSIGNAL);
-            assert_eq!(sent, Ok(end));
-            // A seqpacket socket keeps what one call sent apart from the next.
-            let mut got = vec![0; bytes.len() + 1];
-            let taken = rustix::io::read(&theirs, &mut got[..]).unwrap();
-            assert_eq!(got[..taken], bytes[..end]);
-        }
-    }
-}

@@ -75,7 +75,6 @@ fn cell(args: &Args, allowed: &[u32]) -> CellPlan {
             most_iterations: args.iterations,
         },
         object_bytes: args.object_bytes,
-        pieces: 1,
         dataset_bytes: args.object_bytes,
         pipe_bytes: Some(args.pipe_bytes),
         sndbuf_bytes: Some(args.sndbuf_bytes),

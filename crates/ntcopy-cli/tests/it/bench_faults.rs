@@ -41,7 +41,6 @@ fn a_wrong_byte_is_an_error_row_and_exit_code_4_and_never_a_number() {
         &format!("{UNIX} --sockets 3 --modes copy,vmsplice"),
         &format!("{UNIX} --modes copy,vmsplice"),
         &format!("{UNIX} --family tcp,udp --sockets 2 --modes copy"),
-        "unix --pieces 300 --sockets 1,3 --dataset 1MiB --modes copy",
         &format!("{HTTP} --modes copy"),
         &format!("{APP} --modes idle"),
         "net --family tcp --connections 2 --rate off --modes copy",

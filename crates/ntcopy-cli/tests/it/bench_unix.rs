@@ -41,13 +41,6 @@ fn every_form_sends_in_every_mode_what_it_says() {
             50 * 10_001,
             "",
         ),
-        (
-            "--pieces 300 --sockets 1,3 --dataset 1MiB --family unix,tcp --modes copy",
-            4,
-            1,
-            108_400,
-            "in 300 pieces",
-        ),
     ] {
         let words_of_line: Vec<&str> = line.split(' ').collect();
         let (record, text) = measured(&[&["unix"], &words_of_line[..]].concat());

@@ -7,9 +7,7 @@ use ntcopy_record::ExperimentKind;
 use super::{Published, Settings, defaults, published};
 use crate::experiment::{Family, Mode};
 use crate::plan::error::{check_pairs, check_sizes, check_zeros, pin};
-use crate::plan::{
-    CellPlan, CpuPair, Cpus, Form, MOST_PIECES, Plan, PlanError, Small, gathered_bytes,
-};
+use crate::plan::{CellPlan, CpuPair, Cpus, Form, Plan, PlanError, Small};
 
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
     check(settings)?;
@@ -45,10 +43,8 @@ fn check(settings: &Settings) -> Result<(), PlanError> {
         ("pipe", settings.pipe_bytes == Some(0)),
         ("sndbuf", settings.sndbuf_bytes == Some(0)),
         ("iterations", settings.iterations == Some(0)),
-        ("pieces", settings.pieces == Some(0)),
     ])?;
     check_family(settings)?;
-    check_pieces(settings)?;
     check_sizes(&settings.sockets, &settings.object_bytes)?;
     check_sizes(&[], &settings.beside)
 }
@@ -69,24 +65,6 @@ fn check_family(settings: &Settings) -> Result<(), PlanError> {
     Ok(())
 }
 
-fn check_pieces(settings: &Settings) -> Result<(), PlanError> {
-    let pieces = settings.pieces();
-    let what = if pieces == 1 {
-        return Ok(());
-    } else if pieces > MOST_PIECES {
-        "one send takes at most 1024"
-    } else if settings.sockets.is_empty() {
-        "measured in rounds only: say --sockets LIST"
-    } else if settings.families().iter().any(|family| family.is_datagram()) {
-        "datagrams here have a size of their own: leave udp and its like out"
-    } else if settings.modes.contains(&Mode::Vmsplice) {
-        "each piece would take a page of its own: leave vmsplice out"
-    } else {
-        return Ok(());
-    };
-    Err(format!("--pieces {pieces}: {what}").into())
-}
-
 /// Every combination of families, objects, data sets and sockets.
 fn grid(settings: &Settings, cpus: CpuPair) -> Result<Vec<CellPlan>, PlanError> {
     let settings = &filled(settings);
@@ -100,20 +78,18 @@ fn grid(settings: &Settings, cpus: CpuPair) -> Result<Vec<CellPlan>, PlanError> 
     } else {
         settings.sockets.iter().flat_map(|&sockets| rounds(settings, sockets)).collect()
     };
-    let pieces = settings.pieces();
-    let object_default = if pieces > 1 { gathered_bytes(pieces) } else { defaults.object_bytes };
     let dataset_default = (!free).then_some(defaults.rounds.dataset_bytes);
     let buffers = &defaults.free_running;
     let mut cells = Vec::new();
     for family in settings.families() {
-        for object in or(&settings.object_bytes, Some(object_default)).into_iter().flatten() {
+        let objects = or(&settings.object_bytes, Some(defaults.object_bytes));
+        for object in objects.into_iter().flatten() {
             for dataset in or(&settings.dataset_bytes, dataset_default) {
                 let dataset_bytes = whole_objects(settings, dataset, object)?;
                 cells.extend(forms.iter().map(|form| CellPlan {
                     family,
                     form: form.clone(),
                     object_bytes: object,
-                    pieces,
                     dataset_bytes,
                     pipe_bytes: buffer(settings.pipe_bytes, free, buffers.pipe_bytes),
                     sndbuf_bytes: buffer(settings.sndbuf_bytes, free, buffers.sndbuf_bytes),
@@ -210,7 +186,6 @@ fn published_cell(
         family: Family::Unix,
         form: free_running(settings, config.iterations),
         object_bytes: config.object_bytes,
-        pieces: 1,
         dataset_bytes: config.object_bytes,
         pipe_bytes: Some(config.pipe_bytes),
         sndbuf_bytes: Some(config.sndbuf_bytes),

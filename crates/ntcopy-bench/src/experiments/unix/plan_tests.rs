@@ -103,11 +103,6 @@ fn nonsense_is_refused_with_what_to_change() {
         (rounds(&[100_000]), "at most 8192"),
         (Settings { object_bytes: vec![2 << 30], ..settings() }, "at most 1 GiB"),
         (Settings { dataset_bytes: vec![4096], ..settings() }, "smaller than one object of 1 MiB"),
-        (Settings { pieces: Some(0), ..settings() }, "--pieces 0"),
-        (Settings { pieces: Some(1025), ..settings() }, "at most 1024"),
-        (Settings { pieces: Some(2), ..Settings::default() }, "--sockets LIST"),
-        (Settings { pieces: Some(2), families: vec![Family::Udp], ..settings() }, "leave udp"),
-        (Settings { pieces: Some(2), modes: vec![Mode::Vmsplice], ..settings() }, "vmsplice out"),
         (Settings { cpus: vec![7], ..settings() }, "CPU 0, 1"),
         (Settings { cpus: vec![0, 1, 0], ..settings() }, "got 3"),
     ] {
@@ -157,20 +152,6 @@ fn other_families_are_measured_in_rounds_and_need_room() {
     assert_eq!(sysctls(&plan(&rounds(&[1]), &two_cpus()).unwrap()), []);
     let free = Settings { families: vec![Family::Tcp], ..Settings::default() };
     assert!(plan(&free, &two_cpus()).unwrap_err().to_string().contains("--sockets"));
-}
-
-#[test]
-fn pieces_make_the_object_and_are_one_parameter_more() {
-    let settings = Settings { pieces: Some(300), ..rounds(&[1, 16]) };
-    let planned = plan(&settings, &two_cpus()).unwrap();
-    assert_eq!(planned.cells.len(), 2);
-    let params = planned.cells[1].params(None);
-    assert_eq!((&params["pieces"], &params["object_bytes"]), (&300.into(), &108_400.into()));
-    assert_eq!(params["in_flight_bytes"], 16 * 108_400);
-    assert!(!planned.modes.contains(&Mode::Vmsplice));
-    let one = plan(&Settings { pieces: Some(1), ..rounds(&[1]) }, &two_cpus()).unwrap();
-    assert_eq!(one, plan(&rounds(&[1]), &two_cpus()).unwrap());
-    assert!(!one.cells[0].params(None).contains_key("pieces"));
 }
 
 proptest! {

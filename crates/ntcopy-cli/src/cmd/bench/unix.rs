@@ -20,7 +20,6 @@ Examples:
   ntcopy bench unix --kernel um --against unpatched   relative to plain sends of a stock kernel
   ntcopy bench unix --kernel um --against module      ntcopy.ko relative to the patches
   ntcopy bench unix --kernel um --against out/series/7.3     relative to other patches
-  ntcopy bench unix --kernel um --pieces 300 --sockets 1,16      an answer of 100 small values
   ntcopy bench unix --kernel um --beside 64KiB        a small sender beside a bulk one
 
 With --sockets or --sweep a round fills every socket with one object and then drains them all, so \
@@ -78,7 +77,7 @@ fn one_boot(mut settings: Settings, modes: Vec<Mode>, against: &Against) -> Sett
     if settings.sockets.is_empty() && settings.beside.is_empty() && !settings.sweep {
         settings.sockets = sockets;
     }
-    if settings.object_bytes.is_empty() && settings.pieces.is_none() && settings.beside.is_empty() {
+    if settings.object_bytes.is_empty() && settings.beside.is_empty() {
         settings.object_bytes = object_bytes;
     }
     if settings.dataset_bytes.is_empty() && settings.beside.is_empty() {
