@@ -40,7 +40,6 @@ parts() {
 		net-host 2 here net --veth --modes nocache
 		http-host 6 named http --stack haproxy+nginx,storaged+proxyd --modes copy,sendfile --object 64KiB,1MiB --congestion reno
 		unused 2 pairs unix --against unpatched --modes copy --pairs 25
-		unused-after-hint 2 pairs unix --against unpatched-after-hint --pairs 25
 		module 2 pairs unix --against module
 		by-unpatched 15 pairs unix --against unpatched --sockets 1,8,64 --object 64KiB,1MiB --dataset 1MiB,256MiB
 		http-by-unpatched 15 pairs http --against unpatched --sndbuf 4MiB

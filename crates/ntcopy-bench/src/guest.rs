@@ -77,26 +77,20 @@ pub fn measure(request: &Request) -> Result<Inside, Error> {
         false => (ntcopy_kernel::build(&options, &mut *progress::for_stderr())?, None),
     };
     let watch = watch::Watch::start(&request.place, request.needs.samples);
-    let inside = boot(request, &built, module.as_deref(), false);
+    let inside = boot(request, &built, module.as_deref());
     drop(watch);
     inside
 }
 
-/// Boots a kernel, with the module if it is built for that, and measures inside; `hinted`: once a
-/// program has opted a socket in, hinted, and ended.
-fn boot(
-    request: &Request,
-    built: &Built,
-    module: Option<&Path>,
-    hinted: bool,
-) -> Result<Inside, Error> {
+/// Boots a kernel, with the module if it is built for that, and measures inside.
+fn boot(request: &Request, built: &Built, module: Option<&Path>) -> Result<Inside, Error> {
     let program = std::env::current_exe().map_err(|cause| Error::Io {
         doing: "finding",
         path: "this program".into(),
         cause,
     })?;
     let facts = facts(&request.host_cpus);
-    let mut boot = Boot::new(built, command(program.into(), request, module, hinted))
+    let mut boot = Boot::new(built, command(program.into(), request, module))
         .env(KIND_VARIABLE, request.kernel.name())
         .env(KEY_VARIABLE, &built.key)
         .env(FACTS_VARIABLE, json(&facts))
@@ -135,31 +129,16 @@ fn facts(host_cpus: &HostCpus) -> HostFacts {
 }
 
 /// This program with its arguments, and with options that keep it where it is and quiet.
-fn command(
-    program: OsString,
-    request: &Request,
-    module: Option<&Path>,
-    hinted: bool,
-) -> Vec<OsString> {
+fn command(program: OsString, request: &Request, module: Option<&Path>) -> Vec<OsString> {
     let mut command = vec![program];
     command.extend(request.args.iter().cloned());
     command.extend(["--kernel", "host", "--out"].map(OsString::from));
     command.push(request.place.clone().into());
     command.push("--measure-only".into());
-    if hinted {
-        command = after_hinting(command);
-    }
     match module {
         Some(module) => after_loading(module, command),
         None => command,
     }
-}
-
-/// The command, once the program that it calls has hinted.
-fn after_hinting(command: Vec<OsString>) -> Vec<OsString> {
-    let script = r#""$1" unix-nt-bench 65536 1 1 65536 131072 >/dev/null && exec "$@""#;
-    let words = ["sh", "-c", script, "measure"].map(OsString::from);
-    words.into_iter().chain(command).collect()
 }
 
 /// The command, once a module is loaded by the program that the command calls.
@@ -206,7 +185,7 @@ mod tests {
             args: ["bench", "unix", "--kernel", "um"].map(OsString::from).into(),
             command: vec![],
         };
-        let words = command("/bin/ntcopy".into(), &request, None, false);
+        let words = command("/bin/ntcopy".into(), &request, None);
         let expected = [
             "/bin/ntcopy",
             "bench",
@@ -221,13 +200,10 @@ mod tests {
         ];
         assert_eq!(words, expected.map(OsString::from));
         let module = Some(Path::new("/cache/ntcopy.ko"));
-        let loading = command("/bin/ntcopy".into(), &request, module, false);
+        let loading = command("/bin/ntcopy".into(), &request, module);
         assert_eq!(loading[..2], ["sh", "-c"].map(OsString::from));
         assert_eq!(loading[4], "/cache/ntcopy.ko");
         assert_eq!(loading[5..], words);
-        let hinting = command("/bin/ntcopy".into(), &request, None, true);
-        assert_eq!(hinting[..2], ["sh", "-c"].map(OsString::from));
-        assert_eq!(hinting[4..], words);
     }
 
     #[test]

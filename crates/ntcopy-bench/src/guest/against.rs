@@ -23,8 +23,6 @@ use crate::sample::{WriteError, Writer};
 
 /// The mode of plain sends in a kernel with the patches.
 pub const PATCHED: &str = "patched";
-/// The mode of plain sends in a kernel with the patches that was hinted once since boot.
-pub const HINTED_ONCE: &str = "hinted-once";
 /// The mode of plain sends in a kernel without them: the baseline.
 pub const UNPATCHED: &str = "unpatched";
 /// The mode of all sends in a kernel without the patches that has the module.
@@ -45,9 +43,6 @@ pub enum Against {
     /// Sends of every mode that was asked for with the patches, plain ones without. Where these are
     /// all, no send was hinted since boot.
     Unpatched,
-    /// Plain sends, where a socket that opted in has thrown the switch of the kernel with the
-    /// patches.
-    UnpatchedAfterHint,
     /// Each mode by the module and by the patches.
     Module,
     /// Each mode by another series, in this folder, and by this one.
@@ -60,7 +55,6 @@ impl FromStr for Against {
     fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(match text {
             "unpatched" => Against::Unpatched,
-            "unpatched-after-hint" => Against::UnpatchedAfterHint,
             "module" => Against::Module,
             folder => Against::Series(folder.into()),
         })
@@ -72,7 +66,6 @@ impl Against {
     pub fn modes(&self) -> &'static [Mode] {
         match self {
             Against::Unpatched | Against::Series(_) => &[Mode::Copy, Mode::Nt, Mode::Adaptive],
-            Against::UnpatchedAfterHint => &[Mode::Copy],
             Against::Module => &[Mode::Nt, Mode::Adaptive],
         }
     }
@@ -98,7 +91,6 @@ impl Against {
         match self {
             Against::Unpatched if modes.iter().any(|mode| *mode != COPY) => "boots-with-hints",
             Against::Unpatched => "boots",
-            Against::UnpatchedAfterHint => "boots-after-hint",
             Against::Module | Against::Series(_) => "boots-by-mode",
         }
     }
@@ -130,9 +122,6 @@ impl Against {
                 patched.extend(hinted.map(|mode| taken(mode, mode)));
                 [vec![taken(COPY, UNPATCHED), taken(IDLE, IDLE)], patched]
             }
-            Against::UnpatchedAfterHint => {
-                [vec![taken(COPY, UNPATCHED), taken(IDLE, IDLE)], vec![taken(COPY, HINTED_ONCE)]]
-            }
             Against::Module => by_mode(SERIES, MODULE),
             Against::Series(_) => by_mode(OLD, NEW),
         }
@@ -161,8 +150,6 @@ struct Side<'a> {
     kernel: Built,
     /// To be loaded before anything is measured.
     module: Option<PathBuf>,
-    /// Whether a program is to hint before anything is measured.
-    hinted: bool,
 }
 
 impl Side<'_> {
@@ -254,14 +241,12 @@ fn sides<'a>(
     let build =
         |options: &BuildOptions| ntcopy_kernel::build(options, &mut *progress::for_stderr());
     let of = |series| build(&BuildOptions { series, ..options.clone() });
-    let side = |taken, kernel, module| Side { taken, kernel, module, hinted: false };
+    let side = |taken, kernel, module| Side { taken, kernel, module };
     let series = |taken, kernel| side(taken, kernel, None);
     Ok(match against {
-        Against::Unpatched | Against::UnpatchedAfterHint => {
+        Against::Unpatched => {
             let unpatched = of(options.series.clone().neutral())?;
-            let hinted = *against == Against::UnpatchedAfterHint;
-            let patched = Side { hinted, ..series(other, build(&options)?) };
-            [series(baseline, unpatched), patched]
+            [series(baseline, unpatched), series(other, build(&options)?)]
         }
         Against::Module => {
             let kind = request.kernel.for_module().ok_or_else(|| {
@@ -282,7 +267,7 @@ fn sides<'a>(
 fn boot(request: &Request, side: &Side<'_>, place: &Path) -> Result<Inside, Error> {
     let request =
         Request { kernel: side.kernel.kind, place: place.to_path_buf(), ..request.clone() };
-    super::boot(&request, &side.kernel, side.module.as_deref(), side.hinted)
+    super::boot(&request, &side.kernel, side.module.as_deref())
 }
 
 fn check(record: &Record, code: u8, boot: u32, kernel: &str) -> Result<(), AgainstError> {

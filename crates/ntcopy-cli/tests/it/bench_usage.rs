@@ -24,7 +24,6 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
         ("unix --against unpatched", "--kernel um"),
         ("unix --against unpatched --modes vmsplice", "copy, nt, adaptive"),
         ("unix --against module --kernel um+module", "no patches to compare"),
-        ("unix --against unpatched-after-hint --modes nt", "sends plainly"),
         ("unix --against /dev/null --kernel um", "nor a folder of patches"),
         ("unix --against . --kernel um", "holds no patches"),
         ("http --pairs 4", "at least 5 pairs"),

@@ -91,9 +91,6 @@ impl KernelPair<'_> {
         let pairs = self.pairs();
         let unknown = self.asked.iter().find(|mode| !known.contains(&mode.as_str()));
         let why = match self.against {
-            Against::UnpatchedAfterHint if !self.asked.is_empty() => {
-                "--modes: --against unpatched-after-hint sends plainly".to_owned()
-            }
             Against::Unpatched if unknown.is_some() => {
                 let mode = unknown.map(String::as_str).unwrap_or_default();
                 let takes = "copy, nt, adaptive, and sendfile of http";
