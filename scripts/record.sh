@@ -38,7 +38,7 @@ parts() {
 		pages 4 here pages
 		turns 2 here memcpy --quick --threads 1 --size 1MiB,16MiB --source cold --destination cold --modes $(turns)
 		net-host 2 here net --veth --modes nocache
-		http-host 6 named http --stack haproxy+nginx,storaged+proxyd --modes copy,sendfile --object 64KiB,1MiB --congestion reno
+		http-host 6 named http --stack haproxy+nginx,storaged+proxyd --modes copy,sendfile --object 64KiB,1MiB
 		unused 2 pairs unix --against unpatched --modes copy --pairs 25
 		module 2 pairs unix --against module
 		by-unpatched 15 pairs unix --against unpatched --sockets 1,8,64 --object 64KiB,1MiB --dataset 1MiB,256MiB

@@ -2,13 +2,8 @@
 
 use std::fs;
 
-/// Congestion control for connections that don't choose.
-pub const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
-
-/// Those that users, and namespaces beside the first one, may choose.
-pub const ALLOWED_CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
-
 /// Congestion control for connections that don't choose; none in a kernel without TCP.
 pub fn congestion_control() -> Option<String> {
-    Some(fs::read_to_string(CONGESTION_CONTROL).ok()?.trim().to_owned())
+    let name = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
+    Some(name.trim().to_owned())
 }

@@ -229,14 +229,10 @@ fn turns_without_verdict(record: &Record) -> Vec<String> {
 fn pacing_sentence(record: &Record) -> Option<String> {
     let names = record.tcp_congestion_controls();
     let name = names.iter().find(|name| name.starts_with("bbr"))?;
-    let remedy = match record.header.experiment {
-        ExperimentKind::Http => " With --congestion reno it does not.",
-        _ => "",
-    };
     Some(format!(
         "TCP's congestion control was {name}, which paces: on one machine its estimate of the \
          bandwidth decides what goes through and what that costs, and differs by chance from one \
-         connection to the next.{remedy}"
+         connection to the next."
     ))
 }
 

@@ -168,10 +168,6 @@ pub struct Settings {
     /// Between proxy and backend: unix; tcp, over the loopback [default: unix]
     #[arg(long, value_name = "HOW")]
     pub transport: Option<Transport>,
-    /// TCP's congestion control, in a network namespace of its own: reno, cubic [default: the
-    /// system's]
-    #[arg(long, hide = true, value_name = "NAME")]
-    pub congestion: Option<String>,
     /// Object sizes [default: 64KiB,1MiB,4MiB; with --quick 1MiB]
     #[arg(long = "object", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub object_bytes: Vec<u64>,

@@ -21,7 +21,6 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 
 use self::route::Route;
 use super::Failure;
-use crate::tcp::{ALLOWED_CONGESTION_CONTROL, CONGESTION_CONTROL};
 
 /// The feature of a device with which TCP copies past the caches what it sends through it.
 pub const NOCACHE: &str = "tx-nocache-copy";
@@ -146,35 +145,6 @@ impl Namespaces {
     }
 }
 
-/// Takes this thread, and what it starts from now on, to a network namespace of its own, which has
-/// nothing but a loopback.
-pub fn go_alone() -> Result<(), Failure> {
-    leave()?;
-    let place = Place::here()?;
-    place.route.up(place.index("lo")?).map_err(refused("set the loopback up"))
-}
-
-/// Sets TCP's congestion control of this thread's network namespace, which has to be one of the
-/// program's own.
-pub fn set_congestion(name: &str) -> Result<(), Failure> {
-    let set = fs::write(CONGESTION_CONTROL, name);
-    let is = fs::read_to_string(CONGESTION_CONTROL).unwrap_or_default();
-    if is.trim() == name {
-        return Ok(());
-    }
-    let why = set.err().map_or_else(|| format!("it is {}", is.trim()), |error| error.to_string());
-    let allowed = fs::read_to_string(ALLOWED_CONGESTION_CONTROL).unwrap_or_default();
-    let allowed: Vec<&str> = allowed.split_whitespace().collect();
-    let rest = match allowed.contains(&name) {
-        // Such as a /proc/sys that is read-only, in a container.
-        true => format!("though this kernel would let it: {CONGESTION_CONTROL} can't be written"),
-        false => format!("this kernel lets it have: {}", allowed.join(", ")),
-    };
-    Err(Failure::Limit(format!(
-        "a network namespace can't have congestion control {name} here ({why}); {rest}"
-    )))
-}
-
 /// A pair's name, the same at both ends.
 fn device(number: u8) -> String {
     format!("ntcopy{number}")
@@ -223,8 +193,8 @@ fn become_root((user, group): (u32, u32)) -> Result<(), Failure> {
 fn no_namespace(errno: Errno) -> Failure {
     Failure::Limit(format!(
         "a network namespace of its own is not to be had ({errno}): run as root, or where \
-         user.max_net_namespaces and the system's policy let users make namespaces; without veth \
-         devices and --congestion it is not needed"
+         user.max_net_namespaces and the system's policy let users make namespaces; without --veth it \
+         is not needed"
     ))
 }
 
@@ -263,25 +233,6 @@ mod tests {
         assert_eq!(fs::read_link("/proc/thread-self/ns/net").unwrap(), before);
         let unknown = ethtool::is_on(namespaces.client.socket.as_fd(), "ntcopy0", "tx-magic");
         assert!(matches!(unknown, Err(Failure::Limit(_))), "{unknown:?}");
-    }
-
-    #[test]
-    fn congestion_control_is_a_namespaces_own() {
-        let before = fs::read_to_string(CONGESTION_CONTROL).unwrap();
-        let thread = std::thread::spawn(|| {
-            if let Err(failure) = go_alone() {
-                println!("not run: {failure}");
-                return;
-            }
-            // Every kernel with TCP has it, and lets anybody choose it.
-            set_congestion("reno").unwrap();
-            assert_eq!(fs::read_to_string(CONGESTION_CONTROL).unwrap().trim(), "reno");
-            let unknown = set_congestion("no-such-one").unwrap_err().to_string();
-            assert!(unknown.contains("no-such-one") && unknown.contains("reno"), "{unknown}");
-            std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        });
-        thread.join().unwrap();
-        assert_eq!(fs::read_to_string(CONGESTION_CONTROL).unwrap(), before, "here it is as it was");
     }
 
     #[test]

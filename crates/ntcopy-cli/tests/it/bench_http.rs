@@ -9,8 +9,7 @@ use std::{env, fs};
 use ntcopy_record::Record;
 
 use crate::common::{
-    PROGRAM, bench, counted, daemons_built, good, is_not_available, kernel_built, measured, ntcopy,
-    stderr,
+    PROGRAM, bench, counted, daemons_built, good, kernel_built, measured, ntcopy, stderr,
 };
 
 /// `bench http` with both daemons beside the program, as `cargo build` has them.
@@ -98,32 +97,6 @@ fn over_tcp_the_bytes_are_the_same() {
     let open = record.cells.iter().filter(|cell| cell.params["form"] == "open");
     assert!(open.clone().count() == 4);
     assert!(open.into_iter().all(|cell| cell.params["offered_requests_per_1000_s"] == 200_000));
-}
-
-#[test]
-fn a_congestion_control_is_set_where_nobody_else_is() {
-    let place = tempfile::tempdir().unwrap();
-    let here = "/proc/sys/net/ipv4/tcp_congestion_control";
-    let before = fs::read_to_string(here).unwrap();
-    let args = ["--congestion", "reno", "--modes", "sendfile", "--rate", "off"];
-    let output = http(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
-    assert_eq!(fs::read_to_string(here).unwrap(), before, "this system's is as it was");
-    if is_not_available(&output) {
-        return;
-    }
-    assert!(output.status.success(), "{}", stderr(&output));
-    let text = String::from_utf8_lossy(&output.stdout);
-    let said = text.replace('\n', " ");
-    assert!(said.contains("TCP reno") && !said.contains("paces"), "{text}");
-    let record = recorded(place.path());
-    assert!(record.cells.iter().all(|cell| cell.params["congestion"] == "reno"));
-    assert_eq!(record.machine.tcp_congestion_control.as_deref(), Some("reno"));
-
-    fs::remove_dir_all(place.path().join("record")).unwrap();
-    let args = ["--congestion", "no-such-one", "--rate", "off"];
-    let output = http(&[&TINY[..], &args].concat(), place.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    assert!(stderr(&output).contains("no-such-one"), "{}", stderr(&output));
 }
 
 /// A copy of the program with nothing beside it says so, and begins nothing.

@@ -233,14 +233,11 @@ fn requests_that_were_given_up_are_told() {
 }
 
 #[test]
-fn pacing_is_told_and_what_to_do_about_it_where_that_can_be_had() {
+fn pacing_is_told() {
     let mut record = testing::record(&["copy", "nt"], &[&[]]);
     record.cells[0].params.insert("family".into(), "tcp".into());
     record.machine.tcp_congestion_control = Some("cubic".into());
     assert_eq!(pacing_sentence(&record), None);
     record.machine.tcp_congestion_control = Some("bbr".into());
-    let told = pacing_sentence(&record).unwrap();
-    assert!(told.contains("bbr, which paces") && !told.contains("--congestion"), "{told}");
-    record.header.experiment = ExperimentKind::Http;
-    assert!(pacing_sentence(&record).is_some_and(|told| told.contains("--congestion reno")));
+    assert!(pacing_sentence(&record).is_some_and(|told| told.contains("bbr, which paces")));
 }

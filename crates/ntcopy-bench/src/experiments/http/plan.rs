@@ -24,8 +24,6 @@ pub const OUTPUT_BUFFERS: u64 = 2;
 pub const PROXY_BUFFERS: u64 = 4;
 /// Between client and proxy, as records say it: some of other versions came by TLS.
 const CLIENTS_COME: &str = "plain";
-/// TCP_CA_NAME_MAX, without the byte that ends it.
-const LONGEST_CONGESTION_NAME: usize = 15;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpCell {
@@ -106,7 +104,6 @@ impl HttpPlan {
             ("asked_bytes", cell.asked_bytes().into()),
             ("transport", self.transport.as_str().into()),
             ("scheme", CLIENTS_COME.into()),
-            ("congestion", self.settings.congestion.clone().into()),
             ("workers", self.workers.into()),
             ("starts", self.starts.into()),
             ("stack", stacks.join(",").into()),
@@ -175,7 +172,6 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
     }
     let rate = settings.rate.unwrap_or(Rate::OfBaseline(defaults.open.rate_percent * 100));
     let takes = "one CPU for all, or those of client, proxy and backend";
-    settings.congestion.as_deref().map_or(Ok(()), check_congestion)?;
     Ok(HttpPlan {
         settings: settings.clone(),
         cells: cells(settings, rate)?,
@@ -188,16 +184,6 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         starts,
         lengths: Lengths::new(&defaults.closed, &defaults.open),
     })
-}
-
-fn check_congestion(name: &str) -> Result<(), PlanError> {
-    let is_of_one = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if (1..=LONGEST_CONGESTION_NAME).contains(&name.len()) && name.chars().all(is_of_one) {
-        Ok(())
-    } else {
-        let what = "a name such as reno or cubic, at most 15 letters, digits, - and _";
-        Err(format!("--congestion {name:?}: {what}").into())
-    }
 }
 
 /// Every stack in every mode that it has, the first stack's baseline first.

@@ -25,7 +25,7 @@ pub use body_reader::BodyReader;
 pub use client::Client;
 pub(crate) use daemon::Daemon;
 pub use data::Data;
-pub use limits::{allow_files, place_client};
+pub use limits::allow_files;
 pub use load::{Meter, Window};
 pub(crate) use programs::Program;
 pub use scratch::Scratch;

@@ -10,9 +10,9 @@ use super::plan::{HttpForm, HttpPlan};
 use super::run::{self, Data, Scratch};
 use super::{Stack, Way};
 use crate::run::meter::{Events, open_events};
-use crate::run::{Failure, Stop};
+use crate::run::{Failure, Stop, stay_on};
 use crate::sample::driver::{Context, Experiment, Halt, Options, Recording, available, index};
-use crate::sample::{MeasureError, Outcome, in_this_namespace};
+use crate::sample::{MeasureError, Outcome};
 
 /// What daemons are started with, for as long as cells ask for the same data.
 struct Served<'a> {
@@ -46,9 +46,8 @@ impl Experiment for HttpPlan {
         if let Some((_, why)) = missing.iter().find(is_baseline) {
             return Err(Failure::Limit(why.clone()).into());
         }
-        run::place_client(self)?;
-        let machine = in_this_namespace(context.machine);
-        let mut recording = Recording::begin(self, Context { machine, ..context })?;
+        stay_on(self.places.map(|[client, ..]| client))?;
+        let mut recording = Recording::begin(self, context)?;
         recording.missing(missing.into_iter().map(|(way, why)| (self.name(way), why)))?;
         recording.expect(self.samples() / self.ways.len() as u64 * ways.len() as u64);
         let mut bench = Bench {

@@ -142,19 +142,6 @@ fn params_say_where_and_how_and_what_was_offered() {
 }
 
 #[test]
-fn a_congestion_control_is_a_name_and_in_the_params_if_it_was_asked_for() {
-    let asked = |name: &str| Settings { congestion: Some(name.into()), ..Settings::default() };
-    let plan = made(&asked("reno"));
-    assert_eq!(plan.params(&plan.cells[0], None)["congestion"], "reno");
-    let usual = made(&Settings::default());
-    assert!(!usual.params(&usual.cells[0], None).contains_key("congestion"));
-    for name in ["", "a/b", "reno\n", "sixteen-letters-"] {
-        let error = super::plan(&asked(name), &cpus()).unwrap_err().to_string();
-        assert!(error.starts_with("--congestion"), "{error}");
-    }
-}
-
-#[test]
 fn memory_covers_the_data_and_what_is_in_flight() {
     let settings = Settings {
         stacks: vec![StoragedProxyd, HaproxyNginx],

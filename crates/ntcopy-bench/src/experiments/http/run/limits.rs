@@ -2,7 +2,7 @@
 
 use crate::experiments::http::Backend;
 use crate::experiments::http::plan::{HttpCell, HttpPlan};
-use crate::run::{Failure, cpus, netns};
+use crate::run::Failure;
 
 /// Descriptors beside objects and connections: logs, listeners, epolls, pooled pipes.
 const OTHER_FILES: u64 = 512;
@@ -35,17 +35,6 @@ fn can_be_mapped(objects: u64) -> Result<(), Failure> {
         "{objects} objects are more than a process can have mapped: a smaller --dataset, or a \
          larger --object"
     )))
-}
-
-/// Keeps this process, the client, where the plan has it. With a congestion control of the plan's
-/// own, which belongs to a network namespace, this thread and what it starts are in another one.
-pub fn place_client(plan: &HttpPlan) -> Result<(), Failure> {
-    cpus::stay_on(plan.places.map(|[client, ..]| client))?;
-    if let Some(name) = &plan.settings.congestion {
-        netns::go_alone()?;
-        netns::set_congestion(name)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
