@@ -58,7 +58,6 @@ impl Ticks {
 }
 
 /// Reads the counter when everything before it has happened.
-#[cfg(target_arch = "x86_64")]
 pub fn ticks_now() -> u64 {
     // SAFETY: both instructions are part of every x86-64 CPU and touch no memory.
     unsafe {
@@ -67,14 +66,6 @@ pub fn ticks_now() -> u64 {
         core::arch::x86_64::_mm_lfence();
         ticks
     }
-}
-
-/// The system's clock where no counter is known to be cheap.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn ticks_now() -> u64 {
-    use std::sync::LazyLock;
-    static START: LazyLock<Stopwatch> = LazyLock::new(Stopwatch::start);
-    START.ns()
 }
 
 #[cfg(test)]

@@ -95,7 +95,6 @@ fn missing(way: Way, plan: &BulkPlan, workers: &Workers) -> Option<String> {
             }
             no_cpu(row.is_some_and(|row| row.is_available()))
         }
-        Way::Walk(walk) if walk.nontemporal => no_cpu(cfg!(target_arch = "x86_64")),
         Way::Page(way) => page_way_unavailable(way),
         Way::Libc | Way::Ours | Way::Stream | Way::Walk(_) => None,
     }

@@ -66,15 +66,9 @@ fn each(side: usize, by_columns: bool, mut at: impl FnMut(usize)) {
 /// One element past the caches, without a fence.
 #[inline(always)]
 fn stream(to: &mut u64, value: u64) {
-    #[cfg(target_arch = "x86_64")]
     // SAFETY: the reference is valid for a write of 8 bytes; MOVNTI is in every x86-64 CPU.
     unsafe {
         core::arch::x86_64::_mm_stream_si64(std::ptr::from_mut(to).cast(), value.cast_signed());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        // Not called: such a walk is not available there.
-        *to = value;
     }
 }
 

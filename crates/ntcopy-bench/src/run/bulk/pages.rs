@@ -3,7 +3,6 @@
 //! Every page is a call of its own with a fence of its own, as in a kernel whose `clear_page()` or
 //! `copy_page()` knows nothing of the pages before and after it.
 
-#[cfg(target_arch = "x86_64")]
 mod routines;
 
 use std::hint::black_box;
@@ -12,18 +11,13 @@ use super::lanes::{Lane, wrong_number};
 use crate::experiment::bulk::{Action, PAGE_BYTES, PageWay, ReadBack};
 use crate::run::Failure;
 
+pub use routines::unavailable;
+
 /// Places in a page that [`ReadBack::Some`] reads from, and how far they are apart: five lines out
 /// of the 64, with others between them.
 const PLACES: usize = 5;
 const STEP_BYTES: usize = 13 * 64;
 const PLACE_BYTES: usize = 20;
-
-pub fn unavailable(way: PageWay) -> Option<String> {
-    #[cfg(target_arch = "x86_64")]
-    return routines::unavailable(way);
-    #[cfg(not(target_arch = "x86_64"))]
-    return Some(format!("{way} is a routine for x86-64"));
-}
 
 /// Clears or copies the whole buffer `calls` times, and reads it back each time; gives the last
 /// sum of what was read.
@@ -40,10 +34,7 @@ pub fn run(
     let mut sum = 0;
     for _ in 0..calls {
         let (to, from) = (black_box(&mut *destination), black_box(source));
-        #[cfg(target_arch = "x86_64")]
         routines::each_page(to, from, way);
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = (to, from, way);
         sum = black_box(read(destination, read_back));
     }
     sum
@@ -88,7 +79,7 @@ fn words(bytes: &[u8]) -> u64 {
     bytes.chunks_exact(8).map(number).fold(0, u64::wrapping_add)
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
 mod tests {
     use ntcopy::arch::x86_64::page_nt::Page;
 

@@ -1,4 +1,4 @@
-//! The routines for one page, on x86-64.
+//! The routines for one page.
 
 use std::arch::asm;
 use std::arch::x86_64::{
