@@ -99,7 +99,6 @@ pub(crate) fn size(text: &str) -> Result<u64, SizeError> {
 }
 
 pub use family::{DATAGRAM_BYTES, Family, LARGEST_DATAGRAM_BYTES};
-pub(crate) use load::bytes_per_second;
 pub use load::{Closed, Lengths, LoadForm, Open, Rate, Times};
 pub(crate) use mode::with_baseline;
 pub use mode::{Mode, NetMode};

@@ -58,23 +58,6 @@ impl FromStr for Rate {
     }
 }
 
-pub(crate) fn bytes_per_second(text: &str) -> Result<u64, String> {
-    let bare = text.trim_end_matches("/s");
-    let (number, bytes) = match (bare.strip_suffix("GB"), bare.strip_suffix("MB")) {
-        (Some(number), _) => (number, 1e9),
-        (_, Some(number)) => (number, 1e6),
-        _ => (bare, 1.0),
-    };
-    match number.trim().parse::<f64>() {
-        Ok(number) if (1.0..=1e15).contains(&(number * bytes)) => {
-            Ok((number * bytes).round() as u64)
-        }
-        _ => Err(format!(
-            "`{text}` is not a rate: write 10GB/s, 2.5GB/s, 800MB/s or bytes per second"
-        )),
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadForm {
     /// Each connection asks anew as soon as it is answered.
@@ -140,22 +123,6 @@ impl Lengths {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_a_second_are_in_powers_of_ten() {
-        for (text, rate) in [
-            ("10GB/s", 10_000_000_000),
-            ("2.5GB/s", 2_500_000_000),
-            ("800MB", 800_000_000),
-            ("0.5 GB/s", 500_000_000),
-            ("1000000", 1_000_000),
-        ] {
-            assert_eq!(bytes_per_second(text), Ok(rate), "{text}");
-        }
-        for text in ["", "0", "GB/s", "fast", "10GiB/s", "-1GB/s", "99999999999GB/s", "NaN"] {
-            assert!(bytes_per_second(text).unwrap_err().contains("10GB/s"), "{text}");
-        }
-    }
 
     #[test]
     fn a_rate_is_a_part_or_a_number() {

@@ -2,8 +2,6 @@
 
 use std::str::FromStr;
 
-use crate::experiment::bytes_per_second;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LargeRate {
     Max,
@@ -36,11 +34,13 @@ impl FromStr for LargeRate {
         if text == "max" {
             return Ok(LargeRate::Max);
         }
-        if text.ends_with("B/s") {
-            return bytes_per_second(text).map(LargeRate::BytesPerSecond).map_err(|_| bad());
-        }
-        match text.parse::<f64>() {
-            Ok(part) if (0.05..=0.95).contains(&part) => {
+        let number = |text: &str| text.trim().parse::<f64>().ok();
+        let in_unit = |unit: &str, bytes: f64| Some(number(text.strip_suffix(unit)?)? * bytes);
+        match (in_unit("MB/s", 1e6).or(in_unit("GB/s", 1e9)), number(text)) {
+            (Some(rate), _) if (1.0..=1e15).contains(&rate) => {
+                Ok(LargeRate::BytesPerSecond(rate.round() as u64))
+            }
+            (None, Some(part)) if (0.05..=0.95).contains(&part) => {
                 Ok(LargeRate::OfBaseline((part * 1e4).round() as u32))
             }
             _ => Err(bad()),
@@ -60,7 +60,7 @@ mod tests {
         for text in ["max", "0.5", "250MB/s"] {
             assert_eq!(text.parse::<LargeRate>().unwrap().asked(), text);
         }
-        for text in ["", "1", "0", "GB/s", "0GB/s", "-1MB/s", "fast"] {
+        for text in ["", "1", "0", "GB/s", "0GB/s", "-1MB/s", "1GiB/s", "NaN", "fast"] {
             assert!(text.parse::<LargeRate>().is_err(), "{text}");
         }
     }
