@@ -2,14 +2,12 @@
 //! where they don't, never estimated.
 //!
 //! Core events (`perf_event_open`) are of the thread that opened them and of what it starts
-//! afterwards. DRAM traffic, from the memory controllers' PMUs or from resctrl, is the whole
-//! machine's. `docs/reference/hardware.md` has the events of each CPU family and where they come from.
+//! afterwards. Traffic to memory, from resctrl, is the whole machine's.
+//! `docs/reference/hardware.md` has the events of each CPU family and where they come from.
 
 mod catalogue;
-mod dram;
 mod events;
 mod open;
-mod pmu;
 mod resctrl;
 mod scale;
 #[cfg(test)]
@@ -38,35 +36,28 @@ pub fn offered() -> Vec<HardwareCounter> {
 /// counted. Those that cannot be opened are left out.
 #[derive(Default)]
 pub struct Hardware {
-    sums: Vec<(&'static str, Vec<Opened>)>,
+    events: Vec<(&'static str, Opened)>,
     bandwidth: Option<resctrl::Monitor>,
     before: Option<Reading>,
 }
 
 impl Hardware {
-    /// Core events of this thread and of all that it starts from now on, and DRAM traffic.
+    /// Core events of this thread and of all that it starts from now on, and traffic to memory.
     pub fn open() -> Hardware {
-        let catalogue = Catalogue::get();
-        let mut hardware = Hardware::of_machine();
-        hardware.sums.extend(catalogue.open_core(true));
-        hardware
+        Hardware { events: Catalogue::get().open_core(true), ..Hardware::of_machine() }
     }
 
     pub fn of_thread() -> Hardware {
-        let sums = Catalogue::get().open_core(false);
-        Hardware { sums, ..Hardware::default() }
+        Hardware { events: Catalogue::get().open_core(false), ..Hardware::default() }
     }
 
     pub fn of_machine() -> Hardware {
-        let catalogue = Catalogue::get();
-        Hardware { sums: catalogue.open_dram(), bandwidth: catalogue.monitor(), before: None }
+        Hardware { bandwidth: Catalogue::get().monitor(), ..Hardware::default() }
     }
 
     pub fn start(&mut self) {
         self.before = self.bandwidth.as_ref().and_then(resctrl::Monitor::read);
-        for opened in self.sums.iter_mut().flat_map(|(_, list)| list) {
-            opened.start();
-        }
+        self.events.iter_mut().for_each(|(_, opened)| opened.start());
     }
 
     /// Ends it. Counts by name; beside one that was scaled, since its counter was shared, stands
@@ -74,14 +65,11 @@ impl Hardware {
     /// turn, or could not be read, is left out.
     pub fn stop(&mut self) -> BTreeMap<String, u64> {
         // All stop before the first is read: reading takes time.
-        for opened in self.sums.iter_mut().flat_map(|(_, list)| list) {
-            opened.stop();
-        }
+        self.events.iter_mut().for_each(|(_, opened)| opened.stop());
         let after = self.bandwidth.as_ref().and_then(resctrl::Monitor::read);
         let mut counts = BTreeMap::new();
-        for (name, list) in &mut self.sums {
-            let sum: Sum = list.iter_mut().map(Opened::counted).collect();
-            sum.put(name, &mut counts);
+        for (name, opened) in &mut self.events {
+            Sum(opened.counted()).put(name, &mut counts);
         }
         if let (Some(before), Some(after)) = (self.before.take(), after) {
             counts.extend(after.since(&before));

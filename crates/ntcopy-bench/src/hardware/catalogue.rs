@@ -1,5 +1,6 @@
 //! Which counters this machine has, found once a process.
 
+use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -9,16 +10,13 @@ use ntcopy_record::HardwareCounter;
 use rustix::io::Errno;
 
 use super::VARIABLE;
-use super::dram::{self, Traffic};
 use super::events::{self, Event};
-use super::open::{Opened, Request, Scope};
-use super::pmu::{self, Config};
+use super::open::{Opened, Request};
 use super::resctrl::{self, Monitor};
 
 pub struct Catalogue {
     /// Events that count, and whether those of the kernel do as well.
     core: Vec<(Event, bool)>,
-    dram: Vec<Traffic>,
     monitor: Option<Monitor>,
     offers: Vec<HardwareCounter>,
 }
@@ -52,10 +50,8 @@ impl Catalogue {
     }
 
     pub fn find(machine: &Machine<'_>) -> Catalogue {
-        let mut found =
-            Catalogue { core: Vec::new(), dram: Vec::new(), monitor: None, offers: Vec::new() };
+        let mut found = Catalogue { core: Vec::new(), monitor: None, offers: Vec::new() };
         found.add_core(machine);
-        found.add_dram(machine);
         found.add_bandwidth(machine);
         found
     }
@@ -64,23 +60,11 @@ impl Catalogue {
         &self.offers
     }
 
-    pub fn open_core(&self, with_started: bool) -> Vec<(&'static str, Vec<Opened>)> {
-        let scope = if with_started { Scope::ThreadAndStarted } else { Scope::Thread };
+    pub fn open_core(&self, with_started: bool) -> Vec<(&'static str, Opened)> {
         let open = |(event, kernel): &(Event, bool)| {
-            let opened = Opened::new(&request(event, scope, *kernel), 1.0)?;
-            Some((event.name, vec![opened]))
+            Some((event.name, Opened::new(&request(event, with_started, *kernel))?))
         };
         self.core.iter().filter_map(open).collect()
-    }
-
-    /// Opens the memory controllers' counters: all of a direction, or none of it.
-    pub fn open_dram(&self) -> Vec<(&'static str, Vec<Opened>)> {
-        let open = |traffic: &Traffic| {
-            let parts = traffic.parts.iter();
-            let opened = parts.map(|part| Opened::new(&machine_wide(part), part.bytes));
-            Some((traffic.name, opened.collect::<Option<Vec<Opened>>>()?))
-        };
-        self.dram.iter().filter_map(open).collect()
     }
 
     pub fn monitor(&self) -> Option<Monitor> {
@@ -125,38 +109,6 @@ impl Catalogue {
         }
     }
 
-    fn add_dram(&mut self, machine: &Machine<'_>) {
-        let found = dram::find(machine.root, machine.signature);
-        let together = found.iter().any(|traffic| traffic.name == dram::TOTAL);
-        let names: &[&str] = if together { &[dram::TOTAL] } else { &[dram::READ, dram::WRITE] };
-        for name in names {
-            let traffic = found.iter().find(|traffic| traffic.name == *name);
-            let source = traffic.map_or("", |traffic| traffic.source.as_str());
-            let missing = match traffic {
-                _ if machine.off => Some(switched_off()),
-                None if machine.guest => Some("no memory-controller PMU in this guest".to_owned()),
-                None => Some("no memory-controller PMU (uncore_imc, amd_umc, amd_df)".to_owned()),
-                // One of its counters speaks for the others.
-                Some(traffic) => traffic
-                    .parts
-                    .first()
-                    .and_then(|part| (machine.attempt)(&machine_wide(part), false).err())
-                    .map(|outcome| match outcome {
-                        Outcome::Refused(Errno::ACCESS | Errno::PERM) => {
-                            "not allowed (the machine's counters need root, CAP_PERFMON, or \
-                             kernel.perf_event_paranoid=0)"
-                                .to_owned()
-                        }
-                        other => other.meaning(),
-                    }),
-            };
-            if missing.is_none() {
-                self.dram.extend(traffic.cloned());
-            }
-            self.offer(name, source, missing);
-        }
-    }
-
     fn add_bandwidth(&mut self, machine: &Machine<'_>) {
         let found = if machine.off { Err(switched_off()) } else { resctrl::find(machine.root) };
         for name in [resctrl::TOTAL, resctrl::LOCAL] {
@@ -175,20 +127,14 @@ fn switched_off() -> String {
     format!("switched off by {VARIABLE}")
 }
 
-fn request(event: &Event, scope: Scope, kernel: bool) -> Request {
-    Request { kind: event.kind, config: Config([event.config, 0, 0]), scope, kernel }
-}
-
-fn machine_wide(part: &dram::Part) -> Request {
-    // These PMUs cannot leave the kernel out, and refuse to be asked to.
-    Request { kind: part.kind, config: part.config, scope: Scope::Cpu(part.cpu), kernel: true }
+fn request(event: &Event, with_started: bool, kernel: bool) -> Request {
+    Request { kind: event.kind, config: event.config, with_started, kernel }
 }
 
 /// With the kernel's part if that is allowed, without it otherwise; gives which of the two.
 fn attempt(machine: &Machine<'_>, event: &Event) -> Result<bool, Outcome> {
     let moves = event.name == events::NAMES[0];
-    let attempt =
-        |kernel| (machine.attempt)(&request(event, Scope::ThreadAndStarted, kernel), moves);
+    let attempt = |kernel| (machine.attempt)(&request(event, true, kernel), moves);
     match attempt(true) {
         Ok(()) => Ok(true),
         Err(Outcome::Refused(Errno::ACCESS | Errno::PERM)) => attempt(false).map(|()| false),
@@ -201,9 +147,9 @@ fn why_not(machine: &Machine<'_>, outcome: &Outcome) -> String {
     if outcome.meaning() != absent {
         return outcome.meaning();
     }
-    let names = pmu::names(machine.root).unwrap_or_default();
-    let of_cores = |name: &String| name.starts_with("cpu") || name.starts_with("armv");
-    match (names.iter().any(of_cores), machine.guest) {
+    let pmus = fs::read_dir(machine.root.join("sys/bus/event_source/devices"));
+    let mut pmus = pmus.into_iter().flatten().flatten();
+    match (pmus.any(|pmu| pmu.file_name().to_string_lossy().starts_with("cpu")), machine.guest) {
         (true, _) => absent,
         (false, true) => "no PMU in this guest".to_owned(),
         (false, false) => "no PMU that this kernel drives".to_owned(),

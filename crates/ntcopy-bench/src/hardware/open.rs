@@ -8,42 +8,26 @@ use perf_event::events::Raw as RawEvent;
 use perf_event::{Builder, Counter};
 use rustix::io::Errno;
 
-use super::pmu::Config;
 use super::scale::{Counted, Raw};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    Thread,
-    ThreadAndStarted,
-    /// Everybody's on that CPU: what a PMU outside the cores has.
-    Cpu(u32),
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// `perf_event_attr.type`.
     pub kind: u32,
-    pub config: Config,
-    pub scope: Scope,
+    /// `perf_event_attr.config`.
+    pub config: u64,
+    /// Of all that the thread starts as well.
+    pub with_started: bool,
     /// In the kernel as well as in user space.
     pub kernel: bool,
 }
 
 impl Request {
     fn open(&self) -> io::Result<Counter> {
-        let [config, config1, config2] = self.config.0;
-        let mut builder = Builder::new(RawEvent::new(config).config1(config1).config2(config2));
+        let mut builder = Builder::new(RawEvent::new(self.config));
         builder.attrs_mut().type_ = self.kind;
         builder.exclude_kernel(!self.kernel).exclude_hv(!self.kernel);
-        match self.scope {
-            Scope::Thread => {}
-            Scope::ThreadAndStarted => {
-                builder.inherit(true);
-            }
-            Scope::Cpu(cpu) => {
-                builder.any_pid().one_cpu(cpu as usize);
-            }
-        }
+        builder.inherit(self.with_started);
         builder.build()
     }
 
@@ -75,16 +59,14 @@ fn refused(error: &io::Error) -> Outcome {
 
 pub struct Opened {
     counter: Counter,
-    /// What one count stands for; 1 of events.
-    each: f64,
     before: Option<Raw>,
 }
 
 impl Opened {
     /// None if it cannot be had: it was seen to open before, but others may use the hardware now.
-    pub fn new(request: &Request, each: f64) -> Option<Opened> {
+    pub fn new(request: &Request) -> Option<Opened> {
         let counter = request.open().ok()?;
-        Some(Opened { counter, each, before: None })
+        Some(Opened { counter, before: None })
     }
 
     pub fn start(&mut self) {
@@ -104,8 +86,7 @@ impl Opened {
     /// What was counted between the two; none if it never was on the hardware.
     pub fn counted(&mut self) -> Option<Counted> {
         let before = self.before.take()?;
-        let counted = self.read()?.since(&before).scaled()?;
-        Some(if self.each == 1.0 { counted } else { counted.times(self.each) })
+        self.read()?.since(&before).scaled()
     }
 
     fn read(&mut self) -> Option<Raw> {

@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn two_sockets_are_summed_and_what_was_added_is_given() {
-        let tree = Tree::new("skylake-sp");
+        let tree = Tree::monitored();
         let monitor = find(tree.root()).unwrap();
         let before = monitor.read().unwrap();
         assert_eq!(before.0, [(TOTAL, 9_000_000_064), (LOCAL, 7_000_000_032)].into());
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_cache_that_does_not_tell_takes_its_name_away_and_no_other() {
-        let tree = Tree::new("skylake-sp");
+        let tree = Tree::monitored();
         let monitor = find(tree.root()).unwrap();
         let before = monitor.read().unwrap();
         for word in ["Unavailable", "Unassigned", "Error"] {
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn each_way_of_not_having_it_is_told() {
-        let tree = Tree::new("guest");
+        let tree = Tree::guest();
         assert!(find(tree.root()).unwrap_err().starts_with("no resctrl"));
         tree.write("proc/filesystems", "nodev\tproc\nnodev\tresctrl\n");
         assert!(find(tree.root()).unwrap_err().contains("mount -t resctrl"));

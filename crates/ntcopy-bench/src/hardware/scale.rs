@@ -46,15 +46,9 @@ pub struct Counted {
     pub permille: u32,
 }
 
-impl Counted {
-    pub fn times(self, factor: f64) -> Counted {
-        Counted { count: (self.count as f64 * factor).round() as u64, ..self }
-    }
-}
-
-/// Several counters of the same thing: channels, sockets. All of them, or nothing.
+/// Several counters of the same thing, of threads: all of them, or nothing.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Sum(Option<Counted>);
+pub struct Sum(pub Option<Counted>);
 
 impl FromIterator<Option<Counted>> for Sum {
     fn from_iter<T: IntoIterator<Item = Option<Counted>>>(list: T) -> Sum {

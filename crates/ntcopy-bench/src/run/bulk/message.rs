@@ -60,7 +60,7 @@ pub struct Traffic {
     pub bytes: u64,
     /// Nanoseconds from the first thread's start to the last one's end.
     pub elapsed_ns: u64,
-    /// Hardware events of all threads, and DRAM traffic of the machine, by name; of bytes that the
+    /// Hardware events of all threads, and the machine's traffic to memory, by name; of bytes that the
     /// library was free to place, how many it placed non-temporally, as `nontemporal_bytes`.
     pub counters: BTreeMap<String, u64>,
 }
