@@ -36,10 +36,6 @@ pub struct Config {
     /// PEM file of its private key
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
-    /// Has the kernel encrypt after the handshake, so that bodies are spliced; where it can't, proxyd
-    /// does
-    #[arg(long)]
-    pub ktls: bool,
     /// Where requests go: the first address of a host that takes the connection
     #[arg(long, value_name = "ADDRESS")]
     pub backend: Place,
@@ -90,10 +86,7 @@ impl Config {
         let (Some(certificate), Some(key)) = (&self.certificate, &self.key) else {
             return Ok(None);
         };
-        let mut offered = server_config(certificate, key)?;
-        // The kernel is given secrets only where it was asked for.
-        offered.enable_secret_extraction = self.ktls;
-        Ok(Some(Arc::new(offered)))
+        Ok(Some(Arc::new(server_config(certificate, key)?)))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Connections, by what stands between their bytes and the socket.
 
-use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,37 +12,30 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 
-use crate::ktls;
-
 #[derive(Debug)]
 pub enum Conn {
     Plain(Stream),
     Tls(Box<TlsStream<Stream>>),
-    Kernel(Stream),
 }
 
 impl Conn {
     pub fn socket(&self) -> &Stream {
         match self {
-            Conn::Plain(socket) | Conn::Kernel(socket) => socket,
+            Conn::Plain(socket) => socket,
             Conn::Tls(stream) => stream.get_ref().0,
         }
     }
 
     pub fn socket_mut(&mut self) -> &mut Stream {
         match self {
-            Conn::Plain(socket) | Conn::Kernel(socket) => socket,
+            Conn::Plain(socket) => socket,
             Conn::Tls(stream) => stream.get_mut().0,
         }
     }
 
-    pub fn can_splice_to(&self) -> bool {
-        !matches!(self, Conn::Tls(_))
-    }
-
     /// Whether the CPU reads what is written to it, in order to encrypt it.
     pub fn is_encrypted(&self) -> bool {
-        !matches!(self, Conn::Plain(_))
+        matches!(self, Conn::Tls(_))
     }
 
     /// Writes. `more` says that others follow at once, so that the kernel waits for them with
@@ -56,9 +48,7 @@ impl Conn {
         more: bool,
     ) -> Poll<Result<usize, Errno>> {
         match self {
-            Conn::Plain(socket) | Conn::Kernel(socket) => {
-                socket.poll_send(cx, &[IoSlice::new(bytes)], more)
-            }
+            Conn::Plain(socket) => socket.poll_send(cx, &[IoSlice::new(bytes)], more),
             Conn::Tls(stream) => {
                 Pin::new(stream).poll_write(cx, bytes).map_err(|error| errno(&error))
             }
@@ -68,7 +58,7 @@ impl Conn {
     /// Hands what the layer holds to the kernel; ready once it holds nothing.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Errno>> {
         match self {
-            Conn::Plain(_) | Conn::Kernel(_) => Poll::Ready(Ok(())),
+            Conn::Plain(_) => Poll::Ready(Ok(())),
             Conn::Tls(stream) => Pin::new(stream).poll_flush(cx).map_err(|error| errno(&error)),
         }
     }
@@ -107,22 +97,12 @@ impl Conn {
     /// takes something in each `patience`.
     pub async fn finish(&mut self, patience: Duration) {
         match self {
-            Conn::Plain(_) => {}
+            Conn::Plain(socket) => socket.end_sending(),
             Conn::Tls(stream) => {
                 let goodbye = tokio::io::AsyncWriteExt::shutdown(stream);
-                return drop(timeout(patience, goodbye).await);
-            }
-            Conn::Kernel(socket) => {
-                if !ktls::drained(&*socket, patience).await {
-                    return;
-                }
-                let goodbye = poll_fn(|cx| socket.poll_out(cx, ktls::close));
-                if timeout(patience, goodbye).await.is_err() {
-                    return;
-                }
+                let _ = timeout(patience, goodbye).await;
             }
         }
-        self.socket().end_sending();
     }
 
     /// Makes the close that follows a reset: the peer can't take it for a body's proper end.
@@ -139,13 +119,6 @@ impl AsyncRead for Conn {
     ) -> Poll<io::Result<()>> {
         match &mut *self {
             Conn::Plain(socket) => Pin::new(socket).poll_read(cx, buffer),
-            // A record's end cuts a read short, so a short one does not say that none follows.
-            Conn::Kernel(socket) => {
-                let into = buffer.initialize_unfilled();
-                let bytes = ready!(socket.poll_in(cx, |fd| ktls::recv(fd, into)))?;
-                buffer.advance(bytes);
-                Poll::Ready(Ok(()))
-            }
             Conn::Tls(stream) => match ready!(Pin::new(stream).poll_read(cx, buffer)) {
                 // Closed without a close_notify: what is framed notices.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),

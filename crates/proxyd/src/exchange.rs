@@ -283,7 +283,8 @@ impl Exchange<'_> {
                     Ok(_) => return Poll::Pending,
                 }
             }
-            let first = self.may_splice_answer() && up.input.is_empty();
+            let splices = self.worker.shared.splices(&self.client.stream);
+            let first = splices && up.input.is_empty();
             let most = if first { HEAD_READ_BYTES } else { limits.head_bytes };
             match ready!(pin!(up.input.fill(&mut up.conn, most)).poll(cx)) {
                 Ok(0) => return Poll::Ready(Err(self.no_answer(None))),
@@ -328,7 +329,7 @@ impl Exchange<'_> {
         self.status = Some(response.status);
         let framed = response.framing == Framing::Chunked && minor > 0;
         write_response(response, minor, self.keep_client, &mut self.response.out.bytes);
-        let may_splice = self.may_splice_answer();
+        let may_splice = self.worker.shared.splices(&self.client.stream);
         self.response.start(response.framing, framed, may_splice, 0);
     }
 
@@ -349,16 +350,12 @@ impl Exchange<'_> {
         Poll::Ready(Ok(Pump::Again))
     }
 
-    fn may_splice_answer(&self) -> bool {
-        self.worker.shared.config.pipes > 0 && self.client.stream.can_splice_to()
-    }
-
     /// Bytes of the answer that the client's socket took.
     fn taken(&self) -> u64 {
-        if self.client.stream.can_splice_to() {
-            self.response.sent
-        } else {
+        if self.client.stream.is_encrypted() {
             self.client.stream.socket().written
+        } else {
+            self.response.sent
         }
     }
 

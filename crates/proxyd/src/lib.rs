@@ -10,7 +10,7 @@
 //! | `session` | a client's connection, from top to bottom |
 //! | `exchange` | one request and its answer, in both directions at once |
 //! | `flow` | one direction: what is copied, and what goes through a pipe |
-//! | [`conn`], [`tls`], [`ktls`] | connections |
+//! | [`conn`], [`tls`] | connections |
 //! | `upstreams` | connections to the backend |
 //! | [`request`], [`response`], [`forward`], [`paths`] | heads; bytes alone |
 //! | `worker` | what sessions share |
@@ -24,7 +24,6 @@ mod flow;
 pub mod forward;
 #[doc(hidden)]
 pub mod fuzzing;
-pub mod ktls;
 pub mod paths;
 pub mod request;
 pub mod response;

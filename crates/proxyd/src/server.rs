@@ -72,7 +72,4 @@ fn announce(shared: &Shared) {
     if mode != Mode::Copy && shared.hint.is_none() {
         tracing::warn!(?mode, "this kernel does not know MSG_NTCOPY: clients are sent to plainly");
     }
-    if shared.config.ktls && !shared.kernel_tls {
-        tracing::warn!("this kernel has no TLS: this process encrypts");
-    }
 }

@@ -70,7 +70,7 @@ impl Client {
         }
         let stream = if worker.shared.is_tls(door) {
             let shared = &worker.shared;
-            let accept = tls::accept(stream, shared.tls()?, shared.kernel_tls);
+            let accept = tls::accept(stream, shared.tls()?);
             let patience = shared.config.options.head_timeout;
             let Ok(Ok(conn)) = timeout(patience, accept).await else {
                 worker.counters.handshakes_failed.up();
@@ -152,7 +152,6 @@ impl Client {
         let facts = Facts {
             client: self.conn.peer.map(|peer| peer.ip().to_canonical()),
             scheme: if self.worker.shared.is_tls(self.conn.door) { "https" } else { "http" },
-            // What is spliced to the kernel's TLS is read by it at once.
             reader: if splice { "splice" } else { "cpu" },
         };
         let mut head = Vec::with_capacity(512);
@@ -197,8 +196,8 @@ impl Client {
         self.conn.linger().await;
     }
 
-    /// Ends a connection on which nothing is due in either direction. TLS wants that said, and the
-    /// kernel's may still have something to send; there is no wait beyond that.
+    /// Ends a connection on which nothing is due in either direction. TLS wants that said; there is no
+    /// wait beyond that.
     async fn leave(&mut self) {
         if self.conn.stream.is_encrypted() {
             self.conn.stream.finish(self.worker.shared.config.options.body_timeout).await;

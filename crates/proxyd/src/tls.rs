@@ -1,5 +1,4 @@
-//! TLS for clients: by rustls in this process, or by rustls for the handshake and the kernel for
-//! the rest. Certificates and keys come from PEM files.
+//! TLS for clients, by rustls in this process. Certificates and keys come from PEM files.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +12,6 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
 use crate::conn::Conn;
-use crate::ktls;
 
 /// Ciphertext that may wait for a slow client: two records.
 const PENDING_BYTES: usize = 34 << 10;
@@ -36,18 +34,8 @@ pub fn server_config(certificate: &Path, key: &Path) -> anyhow::Result<ServerCon
     Ok(config)
 }
 
-/// A client's connection after its handshake. With `by_kernel` the kernel does the rest; the
-/// configuration must then allow that the secrets are taken out.
-pub(crate) async fn accept(
-    mut socket: Stream,
-    config: Arc<ServerConfig>,
-    by_kernel: bool,
-) -> io::Result<Conn> {
-    if by_kernel {
-        let tls = ktls::handshake(&mut socket, config).await?;
-        ktls::hand_over(&socket, tls)?;
-        return Ok(Conn::Kernel(socket));
-    }
+/// A client's connection after its handshake.
+pub(crate) async fn accept(socket: Stream, config: Arc<ServerConfig>) -> io::Result<Conn> {
     let limit = |tls: &mut rustls::ServerConnection| tls.set_buffer_limit(Some(PENDING_BYTES));
     let stream = TlsAcceptor::from(config).accept_with(socket, limit).await?;
     Ok(Conn::Tls(Box::new(stream)))

@@ -11,7 +11,6 @@ use rustls::ServerConfig;
 use crate::config::Config;
 use crate::conn::Conn;
 use crate::counters::Counters;
-use crate::ktls;
 use crate::upstreams::{Upstreams, expire};
 
 pub(crate) struct Shared {
@@ -22,8 +21,6 @@ pub(crate) struct Shared {
     /// What clients of TLS are offered.
     tls: Mutex<Option<Arc<ServerConfig>>>,
     pub(crate) hint: Option<Setting>,
-    /// Whether the kernel does TLS after the handshake.
-    pub(crate) kernel_tls: bool,
     pub(crate) counters: Vec<Arc<Counters>>,
 }
 
@@ -35,7 +32,6 @@ impl Shared {
             http: httpd::Limits { body_bytes, ..httpd::LIMITS },
             tls: Mutex::new(config.offered()?),
             hint: config.mode.setting(),
-            kernel_tls: config.ktls && ktls::is_available(),
             counters: (0..config.options.workers()).map(|_| Arc::default()).collect(),
             config: Arc::new(config),
         })

@@ -10,6 +10,5 @@ mod kernel_package;
 mod kernel_qemu;
 mod long_term;
 mod module_booted;
-mod proxyd_booted;
 mod rule;
 mod um;

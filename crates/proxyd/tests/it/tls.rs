@@ -1,5 +1,4 @@
-//! HTTP over TLS, encrypted by the process and, where it can, by the kernel. Where it can't, the
-//! process does it, and what falls back must serve as well.
+//! HTTP over TLS.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,14 +8,11 @@ use std::time::Duration;
 
 use httpd::Address;
 use proxyd::config::Config;
-use proxyd::ktls::handshake;
 use proxyd::server::Server;
-use proxyd::tls::server_config;
 use rustix::process::Signal;
 use rustls::version::{TLS12, TLS13};
-use rustls::{ALL_VERSIONS, ClientConfig, ClientConnection};
+use rustls::{ALL_VERSIONS, ClientConfig};
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::common::{Backend, Peer, config, connect, counters, eventually, pattern};
 use crate::lifecycle::program;
@@ -45,11 +41,10 @@ impl Offer {
         certify(&self.cert, &self.key);
     }
 
-    fn server(&self, ktls: bool, change: impl FnOnce(&mut Config)) -> (Server, SocketAddr) {
+    fn server(&self, change: impl FnOnce(&mut Config)) -> (Server, SocketAddr) {
         let mut config = config(&self.backend);
         config.tls_listen = vec!["tcp:127.0.0.1:0".parse().unwrap()];
         (config.certificate, config.key) = (Some(self.cert.clone()), Some(self.key.clone()));
-        config.ktls = ktls;
         change(&mut config);
         let server = Server::start(config).unwrap();
         let Address::Tcp(address) = server.http.addresses[1] else { panic!("not TCP") };
@@ -65,77 +60,60 @@ impl Offer {
     }
 }
 
-/// Whether the kernel has TLS.
-fn say_if_skipped() -> bool {
-    let kernel = proxyd::ktls::is_available();
-    if !kernel {
-        eprintln!("skipped in part: this kernel has no TLS, so the process encrypts");
-    }
-    kernel
-}
-
 #[test]
 fn bodies_arrive_whole_and_who_reads_them_is_told() {
-    let kernel = say_if_skipped();
     let offer = Offer::new();
-    for ktls in [false, true] {
-        let (server, at) = offer.server(ktls, |_| {});
-        for versions in [&[&TLS13], &[&TLS12]] {
-            let socket = TcpStream::connect(at).unwrap();
-            let mut client = Peer::new(over(socket, &trust(&offer.cert, versions)).unwrap());
-            for size in [0, 1, 16_384, 100_000, 5_000_000] {
-                assert!(client.get(&format!("/length/{size}")).body == pattern(size), "{size}");
-                let chunked = client.get(&format!("/chunked/{size}/70000"));
-                assert!(chunked.body == pattern(size), "{size}");
-                let put = "PUT /echo HTTP/1.1\r\nHost: t\r\n";
-                client.send(format!("{put}Content-Length: {size}\r\n\r\n"));
-                client.send(pattern(size));
-                assert!(client.answer().unwrap().body == pattern(size), "{size}");
-            }
-            let head = String::from_utf8(client.get("/headers").body).unwrap();
-            // The kernel reads what it encrypts.
-            assert!(head.contains("Ntcopy-Reader: cpu\r\n"), "{head}");
-            assert!(head.contains("X-Forwarded-Proto: https\r\n"), "{head}");
+    let (server, at) = offer.server(|_| {});
+    for versions in [&[&TLS13], &[&TLS12]] {
+        let socket = TcpStream::connect(at).unwrap();
+        let mut client = Peer::new(over(socket, &trust(&offer.cert, versions)).unwrap());
+        for size in [0, 1, 16_384, 100_000, 5_000_000] {
+            assert!(client.get(&format!("/length/{size}")).body == pattern(size), "{size}");
+            let chunked = client.get(&format!("/chunked/{size}/70000"));
+            assert!(chunked.body == pattern(size), "{size}");
+            let put = "PUT /echo HTTP/1.1\r\nHost: t\r\n";
+            client.send(format!("{put}Content-Length: {size}\r\n\r\n"));
+            client.send(pattern(size));
+            assert!(client.answer().unwrap().body == pattern(size), "{size}");
         }
-        let spliced = counters(&server)["spliced_bytes_total"] > 0;
-        assert_eq!(spliced, kernel && ktls);
-        // The plain door of the same proxy still splices.
-        let head = String::from_utf8(connect(&server).get("/headers").body).unwrap();
-        assert!(head.contains("Ntcopy-Reader: splice\r\n"), "{head}");
+        let head = String::from_utf8(client.get("/headers").body).unwrap();
+        // The process reads what it encrypts.
+        assert!(head.contains("Ntcopy-Reader: cpu\r\n"), "{head}");
+        assert!(head.contains("X-Forwarded-Proto: https\r\n"), "{head}");
     }
+    assert_eq!(counters(&server)["spliced_bytes_total"], 0);
+    // The plain door of the same proxy still splices.
+    let head = String::from_utf8(connect(&server).get("/headers").body).unwrap();
+    assert!(head.contains("Ntcopy-Reader: splice\r\n"), "{head}");
 }
 
-/// The last record of an answer waits in the kernel's TLS while TCP is full, and must not be lost
-/// with the close: neither where the answer ends the connection, nor where the client, which has
-/// said that it will ask no more, lets the proxy end it.
+/// The last record of an answer waits while TCP is full, and must not be lost with the close: neither
+/// where the answer ends the connection, nor where the client, which has said that it will ask no
+/// more, lets the proxy end it.
 #[test]
 fn a_slow_client_gets_the_last_byte_too() {
-    say_if_skipped();
     let offer = Offer::new();
-    for ktls in [false, true] {
-        let (_server, at) = offer.server(ktls, |_| {});
-        for (round, ending) in ["close", "length"].repeat(6).into_iter().enumerate() {
-            // Where exactly the last record begins differs. TCP runs out of room within a record
-            // where a packet is smaller, which this window brings about, and its send buffer is
-            // small, which `ntcopy-cli/tests/booted/proxyd_booted.rs` sees to.
-            let size = 200_000 + round * 5_557;
-            let socket = TcpStream::connect(at).unwrap();
-            rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 12 << 10).unwrap();
-            let mut stream = over(socket, &offer.trust()).unwrap();
-            let request = format!("GET /{ending}/{size} HTTP/1.1\r\nHost: t\r\n\r\n");
-            stream.write_all(request.as_bytes()).unwrap();
-            if ending == "length" {
-                stream.conn.send_close_notify();
-                stream.flush().unwrap();
-            }
-            let (mut got, mut piece) = (Vec::new(), [0; 16 << 10]);
-            // Without a close_notify the end is an error.
-            while let Some(bytes) = Some(stream.read(&mut piece).unwrap()).filter(|b| *b > 0) {
-                got.extend_from_slice(&piece[..bytes]);
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            assert!(got.ends_with(&pattern(size)), "{ending}, {size}: {} bytes came", got.len());
+    let (_server, at) = offer.server(|_| {});
+    for (round, ending) in ["close", "length"].repeat(6).into_iter().enumerate() {
+        // Where exactly the last record begins differs. TCP runs out of room within a record where a
+        // packet is smaller, which this window brings about.
+        let size = 200_000 + round * 5_557;
+        let socket = TcpStream::connect(at).unwrap();
+        rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 12 << 10).unwrap();
+        let mut stream = over(socket, &offer.trust()).unwrap();
+        let request = format!("GET /{ending}/{size} HTTP/1.1\r\nHost: t\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        if ending == "length" {
+            stream.conn.send_close_notify();
+            stream.flush().unwrap();
         }
+        let (mut got, mut piece) = (Vec::new(), [0; 16 << 10]);
+        // Without a close_notify the end is an error.
+        while let Some(bytes) = Some(stream.read(&mut piece).unwrap()).filter(|b| *b > 0) {
+            got.extend_from_slice(&piece[..bytes]);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(got.ends_with(&pattern(size)), "{ending}, {size}: {} bytes came", got.len());
     }
 }
 
@@ -144,33 +122,31 @@ fn a_handshake_that_stops_ends_or_is_none_is_let_go() {
     let offer = Offer::new();
     // The beginning of a ClientHello.
     let hello = [&[22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3][..], &[7; 100]].concat();
-    for ktls in [false, true] {
-        let (server, at) =
-            offer.server(ktls, |config| config.options.head_timeout = Duration::from_millis(500));
-        let request = b"GET / HTTP/1.1\r\nHost: t\r\n\r\n";
-        for (at_case, (bytes, ends)) in [
-            (&hello[..0], true),
-            (&hello[..3], true),
-            (&hello[..5], true),
-            (&hello[..], true),
-            (&hello[..3], false),
-            (&request[..], false),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let mut client = Peer::connect(&Address::Tcp(at));
-            client.send(bytes);
-            if ends {
-                client.half_close();
-            }
-            client.rest();
-            let failed = || counters(&server)["handshakes_failed_total"];
-            eventually("it is counted", || failed() == at_case as u64 + 1);
+    let (server, at) =
+        offer.server(|config| config.options.head_timeout = Duration::from_millis(500));
+    let request = b"GET / HTTP/1.1\r\nHost: t\r\n\r\n";
+    for (at_case, (bytes, ends)) in [
+        (&hello[..0], true),
+        (&hello[..3], true),
+        (&hello[..5], true),
+        (&hello[..], true),
+        (&hello[..3], false),
+        (&request[..], false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut client = Peer::connect(&Address::Tcp(at));
+        client.send(bytes);
+        if ends {
+            client.half_close();
         }
-        // The only worker has not lost itself over it.
-        assert_eq!(offer.connect(at).get("/length/5").body, pattern(5));
+        client.rest();
+        let failed = || counters(&server)["handshakes_failed_total"];
+        eventually("it is counted", || failed() == at_case as u64 + 1);
     }
+    // The only worker has not lost itself over it.
+    assert_eq!(offer.connect(at).get("/length/5").body, pattern(5));
 }
 
 #[test]
@@ -216,42 +192,4 @@ fn hup_brings_the_new_certificate_and_a_broken_one_leaves_the_old() {
     assert_eq!(before.get("/status/200").status, 403);
     program.signal(Signal::TERM);
     assert!(program.wait().success());
-}
-
-/// The server's last words of a handshake, tickets for another, are more than the socket takes of a
-/// client that does not read them.
-#[test]
-fn secrets_are_taken_only_once_a_slow_client_has_all_of_the_handshake() {
-    let offer = Offer::new();
-    let mut config = server_config(&offer.cert, &offer.key).unwrap();
-    (config.enable_secret_extraction, config.send_tls13_tickets) = (true, 500);
-    let name = "localhost".try_into().unwrap();
-    let mut client = ClientConnection::new(offer.trust(), name).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let (mut ours, mut theirs) = tokio::io::duplex(4096);
-    let server = async {
-        let tls = handshake(&mut ours, Arc::new(config)).await.unwrap();
-        drop(ours);
-        tls
-    };
-    let client = async {
-        let (mut said, mut piece, mut heard) = (Vec::new(), [0; 1000], 0);
-        loop {
-            while client.wants_write() {
-                client.write_tls(&mut said).unwrap();
-            }
-            theirs.write_all(&said).await.unwrap();
-            said.clear();
-            match theirs.read(&mut piece).await.unwrap() {
-                0 => return heard,
-                bytes => {
-                    heard += client.read_tls(&mut &piece[..bytes]).unwrap();
-                    client.process_new_packets().unwrap();
-                }
-            }
-        }
-    };
-    let (server, heard) = runtime.block_on(async { tokio::join!(server, client) });
-    assert!(heard > 10 * 4096, "more than the socket holds: {heard}");
-    server.dangerous_extract_secrets().unwrap();
 }

@@ -94,7 +94,7 @@ impl Daemons {
         let port = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         let (tcp, tls, metrics) = (port(), port(), port());
         let text = format!(
-            "listen = [\"tcp:{tcp}\", \"unix:{}\"]\ntls-listen = [\"tcp:{tls}\"]\nktls = true\n\
+            "listen = [\"tcp:{tcp}\", \"unix:{}\"]\ntls-listen = [\"tcp:{tls}\"]\n\
              backend = \"unix:{}\"\nworkers = 2\nmetrics = \"tcp:{metrics}\"\n\
              certificate = {:?}\nkey = {:?}\nhead-timeout = 2\nbody-timeout = 3\n\
              connect-timeout = 1\nanswer-timeout = 5\nbackend-idle-timeout = 2\npipes = 12\n",
