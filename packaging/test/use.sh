@@ -36,8 +36,6 @@ for command in ntcopy storaged proxyd; do
 	says "$command $version" "$command" --version
 done
 says MSG_NTCOPY ntcopy probe
-says splice storaged --capabilities
-says tls proxyd --capabilities
 proxyd --check --config /etc/proxyd/proxyd.toml || die "proxyd refuses its own settings"
 # The kernel of the machine around this Debian may not know the flag.
 says /usr/lib/ntcopy/libntcopy-preload.so ntcopy run --anyway -- printenv LD_PRELOAD

@@ -17,9 +17,6 @@ pub struct Options {
     /// and lists add up
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Print what this build and this machine can do, a word a line
-    #[arg(long)]
-    capabilities: bool,
     /// Where to listen: unix:/PATH or tcp:HOST:PORT, every address of a host; may be repeated
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Vec<Place>,

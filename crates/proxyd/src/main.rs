@@ -9,8 +9,8 @@ use proxyd::config::Config;
 use proxyd::server::Server;
 
 fn main() -> ExitCode {
-    let program = Program::begin("proxyd");
-    let config: Config = match program.settings(capabilities) {
+    let program = Program("proxyd");
+    let config: Config = match program.settings() {
         Ok(config) => config,
         Err(code) => return code,
     };
@@ -25,11 +25,6 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => program.fail(1, format_args!("{error:#}")),
     }
-}
-
-/// What tests ask before they skip something.
-fn capabilities() -> Vec<&'static str> {
-    vec!["splice", "tls"]
 }
 
 fn run(config: Config) -> anyhow::Result<()> {

@@ -7,8 +7,8 @@ use storaged::config::Config;
 use storaged::serve::serve;
 
 fn main() -> ExitCode {
-    let program = Program::begin("storaged");
-    let config: Config = match program.settings(|| vec!["splice", "sendfile", "vmsplice"]) {
+    let program = Program("storaged");
+    let config: Config = match program.settings() {
         Ok(config) => config,
         Err(code) => return code,
     };
