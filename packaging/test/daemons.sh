@@ -91,7 +91,11 @@ confined() {
 	for fact in "NoNewPrivs:1" "CapBnd:0000000000000000" "CapEff:0000000000000000" "CapAmb:0000000000000000"; do
 		tr -d '\t ' <"$2" | grep -qx "$fact" || die "$1 has not $fact: $(grep "^${fact%%:*}" "$2")"
 	done
-	grep -q '^Umask:.*0027$' "$2" || die "$1 has $(grep ^Umask "$2")"
+	case $1 in
+	storaged) umask=0007 ;;
+	proxyd) umask=0027 ;;
+	esac
+	grep -q "^Umask:.*$umask\$" "$2" || die "$1 has $(grep ^Umask "$2")"
 	grep -q '^Uid:.*[[:space:]]0[[:space:]]' "$2" && die "$1 runs as root"
 	grep -q '^[0-9]* [0-9]* [^ ]* [^ ]* / ro' "${2%/status}/mountinfo" || [ "$how" != systemd ] ||
 		die "$1 may write to the system"

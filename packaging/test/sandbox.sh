@@ -52,7 +52,7 @@ folders() {
 	for folder in $(of StateDirectory | sed 's|^|/var/lib/|') $(of RuntimeDirectory | sed 's|^|/run/|'); do
 		case $folder in
 		/run/*) mode=755 ;;
-		*) mode=750 ;;
+		*) mode=$(of StateDirectoryMode) ;;
 		esac
 		mkdir -p "$root$folder"
 		chmod "$mode" "$root$folder"

@@ -44,6 +44,12 @@ impl FromStr for Address {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place(pub Vec<Address>);
 
+impl Place {
+    pub fn all(places: &[Place]) -> Vec<Address> {
+        places.iter().flat_map(|place| place.0.clone()).collect()
+    }
+}
+
 impl FromStr for Place {
     type Err = String;
 

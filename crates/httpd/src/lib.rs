@@ -45,7 +45,6 @@ pub use body::{Body, Chunks, Event};
 pub use conn::{Conn, Ended};
 pub use head::{Input, LIMITS, Limits, Scanner};
 pub use headers::{Framing, Headers};
-pub use listen::Door;
 pub use options::Options;
 pub use pace::{Pace, TimedOut, unacknowledged};
 pub use refusal::Refusal;

@@ -21,13 +21,6 @@ use crate::address::Address;
 /// Connections that wait to be accepted; the kernel lowers it to `net.core.somaxconn`.
 pub(crate) const BACKLOG: i32 = 4096;
 
-#[derive(Debug, Clone)]
-pub struct Door {
-    pub address: Address,
-    /// Of a unix socket; without it, what the umask leaves.
-    pub mode: Option<u32>,
-}
-
 #[derive(Debug)]
 pub(crate) struct Listening {
     /// With the port that was found.
@@ -59,14 +52,9 @@ impl Drop for SocketFile {
     }
 }
 
-/// `mode` is that of a unix socket; without it, what the umask leaves.
-pub(crate) fn listen(
-    address: &Address,
-    workers: usize,
-    mode: Option<u32>,
-) -> anyhow::Result<Listening> {
+pub(crate) fn listen(address: &Address, workers: usize) -> anyhow::Result<Listening> {
     let listening = match address {
-        Address::Unix(path) => bind_unix(address, path, workers, mode),
+        Address::Unix(path) => bind_unix(address, path, workers),
         Address::Tcp(at) => bind_tcp(*at, workers),
     };
     listening.with_context(|| format!("cannot listen on {address}"))
@@ -97,22 +85,13 @@ fn bind_tcp(asked: SocketAddr, workers: usize) -> anyhow::Result<Listening> {
 }
 
 /// A stale socket, which does not answer, is replaced.
-fn bind_unix(
-    address: &Address,
-    path: &Path,
-    workers: usize,
-    mode: Option<u32>,
-) -> anyhow::Result<Listening> {
+fn bind_unix(address: &Address, path: &Path, workers: usize) -> anyhow::Result<Listening> {
     remove_stale(path)?;
     let socket = address.socket()?;
     rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty())?;
     let file = SocketFile { path: path.to_owned(), file };
-    // Before anybody can connect: that begins with the listening.
-    if let Some(bits) = mode {
-        rustix::fs::chmod(path, Mode::from_raw_mode(bits))?;
-    }
     rustix::net::listen(&socket, BACKLOG)?;
     let shared = Arc::new(socket);
     let sockets = vec![shared; workers];
@@ -138,16 +117,15 @@ fn remove_stale(path: &Path) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixListener;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
 
     fn refused(path: &Path) -> String {
-        format!("{:#}", at(path, None).unwrap_err())
+        format!("{:#}", at(path).unwrap_err())
     }
 
-    fn at(path: &Path, mode: Option<u32>) -> anyhow::Result<Listening> {
-        listen(&Address::Unix(path.to_owned()), 2, mode)
+    fn at(path: &Path) -> anyhow::Result<Listening> {
+        listen(&Address::Unix(path.to_owned()), 2)
     }
 
     #[test]
@@ -155,7 +133,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         drop(UnixListener::bind(&path).unwrap());
-        let listening = at(&path, None).unwrap();
+        let listening = at(&path).unwrap();
         assert_eq!(listening.sockets.len(), 2);
         assert!(refused(&path).contains("a process listens there"));
         drop(listening);
@@ -170,7 +148,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         for _ in 0..100 {
-            let listening = at(&path, None).unwrap();
+            let listening = at(&path).unwrap();
             let inode = fs::symlink_metadata(&path).unwrap().ino();
             fs::remove_file(&path).unwrap();
             let _other = UnixListener::bind(&path).unwrap();
@@ -183,44 +161,13 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_has_its_mode_before_anybody_can_connect() {
-        const ROUNDS: usize = 300;
-        let dir = tempfile::tempdir().unwrap();
-        let path = |round: usize| dir.path().join(round.to_string());
-        let round = AtomicUsize::new(0);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                loop {
-                    let path = path(round.load(Ordering::Relaxed));
-                    let connected = UnixStream::connect(&path).is_ok();
-                    let Ok(data) = fs::symlink_metadata(&path) else { continue };
-                    assert!(!connected || data.mode() & 0o777 == 0o620, "{:o}", data.mode());
-                    if round.load(Ordering::Relaxed) == ROUNDS {
-                        return;
-                    }
-                }
-            });
-            for at_round in 0..=ROUNDS {
-                round.store(at_round, Ordering::Relaxed);
-                let listening = at(&path(at_round), Some(0o620)).unwrap();
-                let data = fs::symlink_metadata(path(at_round)).unwrap();
-                assert_eq!(data.mode() & 0o777, 0o620);
-                // The last one stays for whoever connects.
-                if at_round == ROUNDS {
-                    std::mem::forget(listening);
-                }
-            }
-        });
-    }
-
-    #[test]
     fn every_worker_has_a_socket_of_one_port() {
         let any = "127.0.0.1:0".parse().unwrap();
-        let listening = listen(&any, 3, None).unwrap();
+        let listening = listen(&any, 3).unwrap();
         assert_eq!(listening.sockets.len(), 3);
         let Address::Tcp(found) = listening.address else { panic!() };
         assert_ne!(found.port(), 0);
-        let again = listen(&listening.address, 1, None).expect_err("another daemon gets a share");
+        let again = listen(&listening.address, 1).expect_err("another daemon gets a share");
         assert_eq!(again.downcast_ref(), Some(&Errno::ADDRINUSE));
     }
 }

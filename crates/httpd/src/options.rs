@@ -9,7 +9,6 @@ use toml::{Table, Value};
 use tracing::level_filters::LevelFilter;
 
 use crate::address::{Address, Place};
-use crate::listen::Door;
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
@@ -20,9 +19,6 @@ pub struct Options {
     /// Where to listen: unix:/PATH or tcp:HOST:PORT, every address of a host; may be repeated
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Vec<Place>,
-    /// Mode bits of unix sockets, in octal [default: what the umask leaves]
-    #[arg(long, value_name = "BITS", value_parser = mode_bits)]
-    pub socket_mode: Option<u32>,
     /// Threads that serve connections [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: Option<u16>,
@@ -62,12 +58,6 @@ impl Options {
     pub fn workers(&self) -> usize {
         let cpus = || std::thread::available_parallelism().map_or(1, usize::from);
         self.workers.map_or_else(cpus, usize::from)
-    }
-
-    /// What is listened on in these places.
-    pub fn doors(&self, places: &[Place]) -> Vec<Door> {
-        let door = |address: &Address| Door { address: address.clone(), mode: self.socket_mode };
-        places.iter().flat_map(|place| &place.0).map(door).collect()
     }
 }
 
@@ -136,11 +126,6 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-fn mode_bits(text: &str) -> Result<u32, String> {
-    let bits = u32::from_str_radix(text, 8).ok().filter(|bits| *bits <= 0o777);
-    bits.ok_or_else(|| format!("{text:?} is not 0 to 777 in octal"))
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -166,14 +151,13 @@ mod tests {
     #[test]
     fn the_command_line_wins_over_the_file_and_lists_add_up() {
         let file = "listen = [\"unix:/run/s\", \"/run/t\"]\nworkers = 3\nhead-timeout = 0.5\n\
-                    socket-mode = \"660\"\nlog-level = \"warn\"\n";
+                    log-level = \"warn\"\n";
         let options = parse(file, &["--workers=2", "--listen", "tcp:127.0.0.1:1"]).unwrap();
-        let listen: Vec<_> = options.listen.iter().flat_map(|place| &place.0).collect();
         assert_eq!(
-            listen.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            Place::all(&options.listen).iter().map(ToString::to_string).collect::<Vec<_>>(),
             ["unix:/run/s", "unix:/run/t", "tcp:127.0.0.1:1"]
         );
-        assert_eq!((options.workers(), options.socket_mode), (2, Some(0o660)));
+        assert_eq!(options.workers(), 2);
         assert_eq!(options.head_timeout, Duration::from_millis(500));
         assert_eq!(options.log_level, LevelFilter::WARN);
     }
@@ -185,7 +169,6 @@ mod tests {
             ("\nlisten = [\n", "line 2"),
             ("listen = [\"nowhere\"]\n", "nowhere"),
             ("workers = 0\n", "1..=1024"),
-            ("socket-mode = \"1777\"\n", "1777"),
             ("idle-timeout = 0\n", "more than 0"),
         ] {
             let error = parse(text, &[]).unwrap_err();

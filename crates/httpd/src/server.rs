@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, LocalOptions};
 
 use crate::address::Address;
 use crate::conn::Conn;
-use crate::listen::{Door, SocketFile, listen};
+use crate::listen::{SocketFile, listen};
 use crate::metrics::Text;
 use crate::options::Options;
 use crate::ticket::{Core, Stop};
@@ -61,7 +61,7 @@ pub struct Server {
 impl Server {
     pub fn start<S: Service>(
         service: Arc<S>,
-        doors: &[Door],
+        doors: &[Address],
         options: Options,
     ) -> anyhow::Result<Server> {
         let reporter = Arc::clone(&service);
@@ -69,14 +69,13 @@ impl Server {
         let core = Arc::new(Core::new(options, S::NAME, report));
         let mut listeners: Vec<Vec<Listener>> = core.workers.iter().map(|_| Vec::new()).collect();
         let (mut addresses, mut files) = (Vec::new(), Vec::new());
-        let door = core.options.metrics.clone().map(|address| Door { address, mode: None });
-        for (at, door) in doors.iter().chain(&door).enumerate() {
+        for (at, door) in doors.iter().chain(&core.options.metrics).enumerate() {
             // That of the metrics is one worker's, and no connection of it counts.
             let counted = at < doors.len();
             let workers = if counted { core.workers.len() } else { 1 };
-            let listening = listen(&door.address, workers, door.mode)?;
+            let listening = listen(door, workers)?;
             for (listeners, socket) in listeners.iter_mut().zip(listening.sockets) {
-                let tcp = matches!(door.address, Address::Tcp(_));
+                let tcp = matches!(door, Address::Tcp(_));
                 listeners.push(Listener { door: at, tcp, counted, socket });
             }
             addresses.push(listening.address);

@@ -50,8 +50,7 @@ fn start(change: impl FnOnce(&mut Options)) -> (Server, PathBuf, tempfile::TempD
     change(&mut options);
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
-    let door = |address| Door { address, mode: None };
-    let doors = [Address::Unix(path.clone()), "127.0.0.1:0".parse().unwrap()].map(door);
+    let doors = [Address::Unix(path.clone()), "127.0.0.1:0".parse().unwrap()];
     (Server::start(Arc::new(Echo), &doors, options).unwrap(), path, dir)
 }
 

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use httpd::Reply;
 use httpd::metrics::Text;
+use httpd::{Place, Reply};
 
 use crate::config::{Config, Mode};
 use crate::counters::Counters;
@@ -48,9 +48,9 @@ pub struct Server {
 
 impl Server {
     pub fn start(config: Config) -> anyhow::Result<Server> {
-        let mut doors = config.options.doors(&config.options.listen);
+        let mut doors = Place::all(&config.options.listen);
         let plain_doors = doors.len();
-        doors.extend(config.options.doors(&config.tls_listen));
+        doors.extend(Place::all(&config.tls_listen));
         let mut options = config.options.clone();
         options.per_client = config.connections_per_client;
         let shared = Arc::new(Shared::new(config, plain_doors)?);
