@@ -1,7 +1,7 @@
 //! Where to listen and whom to ask.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -86,14 +86,6 @@ impl fmt::Display for Address {
     }
 }
 
-/// Who counts as one client: an address, or the half of one that a site has to itself.
-pub fn origin(peer: IpAddr) -> IpAddr {
-    match peer {
-        IpAddr::V4(_) => peer,
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,13 +109,6 @@ mod tests {
         for text in ["", "unix:", "127.0.0.1", "127.0.0.1:99999", "tcp:127.0.0.1", &long] {
             let error = text.parse::<Address>().unwrap_err();
             assert!(error.starts_with(&format!("{text:?} is no address")), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_site_is_one_client() {
-        for (peer, site) in [("192.0.2.7", "192.0.2.7"), ("2001:db8:1:2:3::4", "2001:db8:1:2::")] {
-            assert_eq!(origin(peer.parse().unwrap()), site.parse::<IpAddr>().unwrap());
         }
     }
 }

@@ -46,9 +46,6 @@ pub struct Options {
     /// What is logged on standard error: error, warn, info, or debug, which has every request
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log_level: LevelFilter,
-    /// Connections of one address, or of one /64; 0 stands for no limit.
-    #[arg(skip)]
-    pub per_client: usize,
     /// Threads for `spawn_blocking`, per worker.
     #[arg(skip)]
     pub blocking_threads: usize,

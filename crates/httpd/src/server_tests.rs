@@ -1,7 +1,5 @@
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 
 use clap::Parser;
 use tokio::io::AsyncWriteExt;
@@ -45,15 +43,6 @@ struct Words {
     options: Options,
 }
 
-fn start(change: impl FnOnce(&mut Options)) -> (Server, PathBuf, tempfile::TempDir) {
-    let mut options = Words::parse_from(["echo"]).options;
-    change(&mut options);
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("s");
-    let doors = [Address::Unix(path.clone()), "127.0.0.1:0".parse().unwrap()];
-    (Server::start(Arc::new(Echo), &doors, options).unwrap(), path, dir)
-}
-
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
 /// What comes until there is what ends an answer of [`Echo`] to `GET`, or the end.
@@ -86,8 +75,11 @@ fn open(server: &Server) -> u64 {
 
 #[test]
 fn the_longest_idle_of_all_workers_makes_room() {
-    let limits = |options: &mut Options| (options.connections_max, options.workers) = (4, Some(3));
-    let (server, path, _dir) = start(limits);
+    let mut options = Words::parse_from(["echo"]).options;
+    (options.connections_max, options.workers) = (4, Some(3));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s");
+    let server = Server::start(Arc::new(Echo), &[Address::Unix(path.clone())], options).unwrap();
     let idle = || server.core.workers.iter().map(|worker| worker.idle.len()).sum::<usize>();
     let mut clients: Vec<UnixStream> = Vec::new();
     for at in 0..4 {
@@ -117,22 +109,4 @@ fn the_longest_idle_of_all_workers_makes_room() {
     assert_eq!(answer(&mut last), b"no room");
     assert_eq!(sum(&server, |counts| &counts.evicted), 2);
     assert_eq!(sum(&server, |counts| &counts.turned_away), 1);
-}
-
-#[test]
-fn one_client_has_its_share() {
-    let (server, path, _dir) = start(|options| options.per_client = 2);
-    let Address::Tcp(at) = server.addresses[1] else { panic!() };
-    let mut two = [(); 2].map(|()| TcpStream::connect(at).unwrap());
-    for client in &mut two {
-        client.write_all(GET).unwrap();
-        assert!(answer(client).ends_with(GET));
-    }
-    assert_eq!(answer(&mut TcpStream::connect(at).unwrap()), b"no room");
-    let mut unix = UnixStream::connect(&path).unwrap();
-    unix.write_all(GET).unwrap();
-    assert!(answer(&mut unix).ends_with(GET), "a unix socket has no address");
-    drop(two);
-    until(|| open(&server) == 1);
-    assert!(server.core.clients.lock().unwrap().is_empty());
 }

@@ -1,18 +1,15 @@
 //! The connections of all workers: how many there may be, and which are idle.
 
-use std::collections::HashMap;
 use std::future::{Future, poll_fn};
-use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
 use rustix::fd::OwnedFd;
 use tokio::sync::{Notify, watch};
 
-use crate::address::origin;
 use crate::idle::{Idle, end};
 use crate::metrics::Text;
 use crate::options::Options;
@@ -55,7 +52,6 @@ pub(crate) struct Core {
     pub(crate) options: Options,
     open: AtomicUsize,
     next: AtomicU64,
-    pub(crate) clients: Mutex<HashMap<IpAddr, usize>>,
     pub(crate) workers: Vec<PerWorker>,
     pub(crate) stop: watch::Sender<Option<Stop>>,
     name: &'static str,
@@ -76,7 +72,6 @@ impl Core {
         Core {
             open: AtomicUsize::new(0),
             next: AtomicU64::new(0),
-            clients: Mutex::default(),
             workers: (0..options.workers()).map(|_| worker()).collect(),
             stop: watch::Sender::new(None),
             name,
@@ -109,7 +104,6 @@ pub struct Ticket {
     worker: usize,
     number: u64,
     counted: bool,
-    client: Option<IpAddr>,
     socket: Option<Arc<OwnedFd>>,
 }
 
@@ -150,26 +144,15 @@ pub(crate) fn ticket(
     core: &Arc<Core>,
     worker: usize,
     counted: bool,
-    peer: Option<SocketAddr>,
     socket: &Arc<OwnedFd>,
 ) -> Option<Ticket> {
-    let most = core.options.per_client;
-    let client = peer.filter(|_| counted && most > 0).map(|peer| origin(peer.ip()));
-    if let Some(client) = client {
-        let mut clients = core.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = clients.entry(client).or_insert(0);
-        if *count >= most {
-            return None;
-        }
-        *count += 1;
-    }
     if counted {
         core.open.fetch_add(1, Ordering::Relaxed);
     }
     core.workers[worker].counts.open.up();
     let (core, socket) = (Arc::clone(core), Some(Arc::clone(socket)));
     let number = core.next.fetch_add(1, Ordering::Relaxed);
-    let ticket = Ticket { core, worker, number, counted, client, socket };
+    let ticket = Ticket { core, worker, number, counted, socket };
     let too_many = counted
         && ticket.core.open.load(Ordering::Relaxed) > ticket.core.options.connections_max
         && !ticket.core.evict();
@@ -182,15 +165,6 @@ impl Drop for Ticket {
         self.socket = None;
         if self.counted {
             self.core.open.fetch_sub(1, Ordering::Relaxed);
-        }
-        if let Some(client) = self.client {
-            let mut clients = self.core.clients.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(count) = clients.get_mut(&client) {
-                *count -= 1;
-                if *count == 0 {
-                    clients.remove(&client);
-                }
-            }
         }
         let worker = &self.core.workers[self.worker];
         worker.counts.open.down();

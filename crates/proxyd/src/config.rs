@@ -51,9 +51,6 @@ pub struct Config {
     /// Largest body of a request [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub body_max: Option<u64>,
-    /// Connections of one address, or of one /64; 0: no limit
-    #[arg(long, value_name = "N", default_value = "1024")]
-    pub connections_per_client: usize,
     /// Connections to the backend per worker: beyond, exchanges wait
     #[arg(long, value_name = "N", default_value = "1024", value_parser = clap::value_parser!(u16).range(1..))]
     pub backend_connections: u16,

@@ -51,8 +51,7 @@ impl Server {
         let mut doors = Place::all(&config.options.listen);
         let plain_doors = doors.len();
         doors.extend(Place::all(&config.tls_listen));
-        let mut options = config.options.clone();
-        options.per_client = config.connections_per_client;
+        let options = config.options.clone();
         let shared = Arc::new(Shared::new(config, plain_doors)?);
         announce(&shared);
         let http = httpd::Server::start(Arc::clone(&shared), &doors, options)?;

@@ -108,7 +108,7 @@ fn admit<S: Service>(
     }
     let counts = &core.workers[index].counts;
     let socket = Arc::new(socket);
-    let Some(ticket) = ticket(core, index, listener.counted, peer, &socket) else {
+    let Some(ticket) = ticket(core, index, listener.counted, &socket) else {
         counts.turned_away.up();
         let _ = send(&socket, &service.no_room(listener.door), SendFlags::NOSIGNAL);
         return;
