@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::AsyncRead;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::head::{Input, Limits};
+use crate::head::{HEAD_BYTES, Input};
 use crate::refusal::Refusal;
 use crate::stream::Stream;
 use crate::ticket::Ticket;
@@ -38,23 +38,23 @@ pub enum Ended {
 impl<S: AsyncRead + Unpin> Conn<S> {
     /// Waits for a request and returns the bytes of its head, which is at the start of `input`. It
     /// has `patience` from its first byte on.
-    pub async fn head(&mut self, limits: &Limits, patience: Duration) -> Result<usize, Ended> {
+    pub async fn head(&mut self, patience: Duration) -> Result<usize, Ended> {
         if self.input.is_empty() {
             self.input = Input::default();
             let Conn { stream, input, ticket, .. } = self;
-            let came = ticket.idle(input.fill(stream, limits.head_bytes + 1)).await;
+            let came = ticket.idle(input.fill(stream, HEAD_BYTES + 1)).await;
             if !came.is_ok_and(|bytes| bytes > 0) {
                 return Err(Ended::Closed);
             }
         }
         let until = Instant::now() + patience;
         loop {
-            if let Some(bytes) = self.input.find_head(limits).map_err(Ended::Bad)? {
+            if let Some(bytes) = self.input.find_head().map_err(Ended::Bad)? {
                 return Ok(bytes);
             }
             // What comes behind a head waits in the socket: a client that sends and never reads has
             // one head here, and no more.
-            let most = limits.head_bytes + 1 - self.input.bytes.len().min(limits.head_bytes);
+            let most = HEAD_BYTES + 1 - self.input.bytes.len().min(HEAD_BYTES);
             match timeout_at(until, self.input.fill(&mut self.stream, most)).await {
                 Err(_) => return Err(Ended::TimedOut),
                 Ok(Ok(bytes)) if bytes > 0 => {}

@@ -19,24 +19,12 @@ thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH_BYTES]);
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of a head, the empty line included.
-    pub head_bytes: usize,
-    /// Bytes of one line of a head, its end included.
-    pub line_bytes: usize,
-    /// Header lines; at most [`MAX_HEADERS`].
-    pub headers: usize,
-    /// Bytes of a body whose length is given; 0 stands for no limit.
-    pub body_bytes: u64,
-}
-
-/// What [`Limits::headers`] can be at most.
-pub const MAX_HEADERS: usize = 256;
-
-/// What both daemons allow.
-pub const LIMITS: Limits =
-    Limits { head_bytes: 16 << 10, line_bytes: 8 << 10, headers: 100, body_bytes: 0 };
+/// Bytes of a head, the empty line included.
+pub const HEAD_BYTES: usize = 16 << 10;
+/// Bytes of one line of a head, its end included.
+const LINE_BYTES: usize = 8 << 10;
+/// Header lines of a head.
+pub const HEADERS: usize = 100;
 
 const BARE_LINE_END: Refusal = refuse(400, "a line of the head does not end in CR LF");
 const FIRST_LINE: Refusal = refuse(414, "the request line is longer than allowed");
@@ -48,14 +36,13 @@ const TOO_LARGE: Refusal = refuse(431, "the head is larger than allowed");
 pub struct Scanner {
     at: usize,
     line_start: usize,
-    lines: usize,
 }
 
 impl Scanner {
     /// Bytes of the head, its empty line included, once it is complete; `None` before.
     ///
     /// `bytes` is everything from the head's first byte, the same bytes as last time and more.
-    pub fn find_end(&mut self, bytes: &[u8], limits: &Limits) -> Result<Option<usize>, Refusal> {
+    pub fn find_end(&mut self, bytes: &[u8]) -> Result<Option<usize>, Refusal> {
         while let Some(&byte) = bytes.get(self.at) {
             let after_return = self.at > self.line_start && bytes[self.at - 1] == b'\r';
             if (byte == b'\n') != after_return {
@@ -65,27 +52,22 @@ impl Scanner {
                 return Err(refuse(400, "the head has a NUL byte"));
             }
             self.at += 1;
-            self.check_size(limits)?;
+            self.check_size()?;
             if byte == b'\n' {
                 if self.at - self.line_start == 2 {
                     return Ok(Some(self.at));
                 }
-                self.lines += 1;
                 self.line_start = self.at;
             }
         }
         Ok(None)
     }
 
-    fn check_size(&self, limits: &Limits) -> Result<(), Refusal> {
-        if self.at - self.line_start > limits.line_bytes {
-            return Err(if self.lines == 0 { FIRST_LINE } else { TOO_LARGE });
+    fn check_size(&self) -> Result<(), Refusal> {
+        if self.at - self.line_start > LINE_BYTES {
+            return Err(if self.line_start == 0 { FIRST_LINE } else { TOO_LARGE });
         }
-        // The first line is not a header, and the empty one that ends the head is none either.
-        if self.at > limits.head_bytes || self.lines > limits.headers + 1 {
-            return Err(TOO_LARGE);
-        }
-        Ok(())
+        if self.at > HEAD_BYTES { Err(TOO_LARGE) } else { Ok(()) }
     }
 }
 
@@ -115,8 +97,8 @@ impl Input {
     }
 
     /// Bytes of the head at the start, once all of it is here.
-    pub fn find_head(&mut self, limits: &Limits) -> Result<Option<usize>, Refusal> {
-        self.scanner.find_end(&self.bytes, limits)
+    pub fn find_head(&mut self) -> Result<Option<usize>, Refusal> {
+        self.scanner.find_end(&self.bytes)
     }
 
     /// Waits for more and adds it: at least a byte, at most `most`; 0 is the end.
@@ -146,10 +128,10 @@ mod tests {
         let head = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
         let mut scanner = Scanner::default();
         for len in 0..head.len() {
-            assert_eq!(scanner.find_end(&head[..len], &LIMITS), Ok(None), "{len}");
+            assert_eq!(scanner.find_end(&head[..len]), Ok(None), "{len}");
             assert_eq!(scanner.at, len);
         }
         let more = [&head[..], b"GET / HTTP/1.1\r\n"].concat();
-        assert_eq!(scanner.find_end(&more, &LIMITS), Ok(Some(head.len())));
+        assert_eq!(scanner.find_end(&more), Ok(Some(head.len())));
     }
 }

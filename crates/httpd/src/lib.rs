@@ -22,7 +22,7 @@
 pub mod address;
 mod body;
 mod conn;
-pub mod head;
+mod head;
 mod headers;
 mod idle;
 mod listen;
@@ -43,7 +43,7 @@ mod ticket;
 pub use address::{Address, Place};
 pub use body::{Body, Chunks, Event};
 pub use conn::{Conn, Ended};
-pub use head::{Input, LIMITS, Limits, Scanner};
+pub use head::{HEAD_BYTES, HEADERS, Input, Scanner};
 pub use headers::{Framing, Headers};
 pub use options::Options;
 pub use pace::{Pace, TimedOut, unacknowledged};

@@ -2,7 +2,7 @@
 
 use httparse::{Error as ParseError, Header};
 
-use crate::head::{Limits, MAX_HEADERS};
+use crate::head::HEADERS;
 use crate::headers::{Framing, Headers};
 use crate::refusal::{Refusal, refuse};
 use crate::target::{Target, parse_authority, parse_target};
@@ -31,9 +31,9 @@ impl Request<'_> {
 }
 
 /// Parses a complete head, as [`Scanner`](crate::Scanner) has found it.
-pub fn parse_request<'b>(head: &'b [u8], limits: &Limits) -> Result<Request<'b>, Refusal> {
-    let mut slots = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut parsed = httparse::Request::new(&mut slots[..limits.headers.min(MAX_HEADERS)]);
+pub fn parse_request(head: &[u8]) -> Result<Request<'_>, Refusal> {
+    let mut slots = [httparse::EMPTY_HEADER; HEADERS];
+    let mut parsed = httparse::Request::new(&mut slots);
     match parsed.parse(head) {
         Ok(httparse::Status::Complete(len)) if len == head.len() => {}
         Ok(_) => return Err(refuse(400, "the head ends before its empty line")),
@@ -47,10 +47,6 @@ pub fn parse_request<'b>(head: &'b [u8], limits: &Limits) -> Result<Request<'b>,
     };
     let headers = Headers(parsed.headers.iter().map(|h| Header { ..*h }).collect());
     let framing = headers.framing(minor)?;
-    if matches!(framing, Framing::Length(bytes) if limits.body_bytes != 0 && bytes > limits.body_bytes)
-    {
-        return Err(refuse(413, "the body is larger than allowed"));
-    }
     headers.check_meaning()?;
     let target = parse_target(method, target).map_err(|reason| refuse(400, reason))?;
     Ok(Request {

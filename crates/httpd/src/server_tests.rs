@@ -5,7 +5,6 @@ use clap::Parser;
 use tokio::io::AsyncWriteExt;
 
 use super::*;
-use crate::head::LIMITS;
 use crate::metrics::Counter;
 use crate::reply::Reply;
 use crate::ticket::Counts;
@@ -23,7 +22,7 @@ impl Service for Echo {
     fn worker(self: &Arc<Self>, _: usize) {}
 
     async fn serve(_: Rc<()>, mut conn: Conn) {
-        while let Ok(head) = conn.head(&LIMITS, Duration::from_secs(60)).await {
+        while let Ok(head) = conn.head(Duration::from_secs(60)).await {
             let reply = Reply::new(200, true).end_with(&conn.input.bytes[..head], false);
             conn.input.consume(head);
             if conn.stream.write_all(&reply).await.is_err() {

@@ -48,9 +48,6 @@ pub struct Config {
     /// Paths that are passed on, with all below them; may be repeated [default: all]
     #[arg(long, value_name = "PREFIX", value_parser = prefix)]
     pub path: Vec<String>,
-    /// Largest body of a request [default: no limit]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub body_max: Option<u64>,
     /// Connections to the backend per worker: beyond, exchanges wait
     #[arg(long, value_name = "N", default_value = "1024", value_parser = clap::value_parser!(u16).range(1..))]
     pub backend_connections: u16,

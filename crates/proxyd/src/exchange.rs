@@ -11,7 +11,7 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
-use httpd::{Framing, Pace, unacknowledged};
+use httpd::{Framing, HEAD_BYTES, Pace, unacknowledged};
 use rustix::io::Errno;
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -186,8 +186,7 @@ impl Exchange<'_> {
         self.request = Flow::new();
         self.request.out.bytes.extend_from_slice(&self.asked.head);
         let may_splice = worker.shared.splices(&self.client.stream);
-        let limit = worker.shared.http.body_bytes;
-        self.request.start(framing, framing == Framing::Chunked, may_splice, limit);
+        self.request.start(framing, framing == Framing::Chunked, may_splice);
         (self.reused, self.sent_at, self.broken) = (reused, None, false);
         self.pace.again();
     }
@@ -229,8 +228,7 @@ impl Exchange<'_> {
             Err(FlowError::Sink) => self.broken = true,
             Err(FlowError::Source(_)) => return Poll::Ready(Err(Error::gone())),
             Err(error) => {
-                let status = if matches!(error, FlowError::TooLarge) { 413 } else { 400 };
-                return Poll::Ready(Err(Error::new(Side::Client, status, error.to_string())));
+                return Poll::Ready(Err(Error::new(Side::Client, 400, error.to_string())));
             }
         }
         self.sent_at = Some(Instant::now());
@@ -245,11 +243,7 @@ impl Exchange<'_> {
     ) -> Poll<Result<Pump, Error>> {
         while self.status.is_none() {
             let end = ready!(self.poll_head(cx, up))?;
-            match parse_response(
-                &up.input.bytes[..end],
-                self.asked.method,
-                &self.worker.shared.http,
-            ) {
+            match parse_response(&up.input.bytes[..end], self.asked.method) {
                 Ok(response) if response.is_interim() => self.pass_interim(&response)?,
                 Ok(response) => self.accept(&response),
                 Err(error) => return Poll::Ready(Err(self.bad_answer(error))),
@@ -268,9 +262,8 @@ impl Exchange<'_> {
 
     /// Waits for a head of the answer, and says how long it is.
     fn poll_head(&mut self, cx: &mut Context<'_>, up: &mut Upstream) -> Poll<Result<usize, Error>> {
-        let limits = &self.worker.shared.http;
         loop {
-            match up.input.find_head(limits) {
+            match up.input.find_head() {
                 Ok(Some(end)) => return Poll::Ready(Ok(end)),
                 Ok(None) => {}
                 Err(error) => return Poll::Ready(Err(self.bad_answer(error.reason))),
@@ -285,7 +278,7 @@ impl Exchange<'_> {
             }
             let splices = self.worker.shared.splices(&self.client.stream);
             let first = splices && up.input.is_empty();
-            let most = if first { HEAD_READ_BYTES } else { limits.head_bytes };
+            let most = if first { HEAD_READ_BYTES } else { HEAD_BYTES };
             match ready!(pin!(up.input.fill(&mut up.conn, most)).poll(cx)) {
                 Ok(0) => return Poll::Ready(Err(self.no_answer(None))),
                 Ok(_) => {
@@ -330,7 +323,7 @@ impl Exchange<'_> {
         let framed = response.framing == Framing::Chunked && minor > 0;
         write_response(response, minor, self.keep_client, &mut self.response.out.bytes);
         let may_splice = self.worker.shared.splices(&self.client.stream);
-        self.response.start(response.framing, framed, may_splice, 0);
+        self.response.start(response.framing, framed, may_splice);
     }
 
     /// Whether whoever is waited for has taken too long; ready where another look is worth it.

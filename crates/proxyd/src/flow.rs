@@ -42,8 +42,6 @@ pub(crate) enum FlowError {
     Sink,
     #[error("{0}")]
     Chunk(&'static str),
-    #[error("the body is larger than allowed")]
-    TooLarge,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +74,6 @@ pub(crate) struct Flow {
     pub(crate) spliced: u64,
     /// Bytes of the body that came through a buffer.
     pub(crate) copied: u64,
-    limit: u64,
     /// Bytes that may wait in `out`.
     room: usize,
 }
@@ -93,17 +90,15 @@ impl Flow {
             consumed: 0,
             spliced: 0,
             copied: 0,
-            limit: u64::MAX,
             room: OUT_BYTES,
         }
     }
 
-    /// Gives it its body. `limit` is what a body without a declared length may have.
-    pub(crate) fn start(&mut self, framing: Framing, framed: bool, may_splice: bool, limit: u64) {
+    /// Gives it its body.
+    pub(crate) fn start(&mut self, framing: Framing, framed: bool, may_splice: bool) {
         self.left = Body::new(framing);
         self.framed = framed;
         self.may_splice = may_splice;
-        self.limit = if limit == 0 { u64::MAX } else { limit };
     }
 
     /// Bytes of the body that were taken from the source.
@@ -288,7 +283,7 @@ impl Flow {
             Poll::Ready(Ok(bytes)) => {
                 self.spliced += bytes as u64;
                 self.took(bytes as u64);
-                self.check_limit().map(|()| Some(true))
+                Ok(Some(true))
             }
             Poll::Ready(Err(errno)) => Err(FlowError::Source(errno)),
         }
@@ -357,11 +352,6 @@ impl Flow {
                 break;
             }
         }
-        self.check_limit()?;
         Ok(any)
-    }
-
-    fn check_limit(&self) -> Result<(), FlowError> {
-        if self.body_bytes() > self.limit { Err(FlowError::TooLarge) } else { Ok(()) }
     }
 }

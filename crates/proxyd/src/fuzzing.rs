@@ -2,18 +2,14 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use httpd::{Chunks, Event, Framing, Limits, Scanner, parse_request};
+use httpd::{Chunks, Event, Framing, HEADERS, Headers, Scanner, parse_request};
 
 use crate::forward::{Facts, write_request, write_response};
 use crate::request::{Method, forwards};
 use crate::response::parse_response;
 
-/// What is read is held to these.
-const LIMITS: Limits = Limits { head_bytes: 4096, line_bytes: 1024, headers: 32, body_bytes: 0 };
-
-/// What is written may be longer.
-const WIDE: Limits =
-    Limits { head_bytes: 1 << 16, line_bytes: 1 << 16, headers: 256, body_bytes: 0 };
+/// Lines that the proxy adds to a head, at the most. With them it may be longer than what is read.
+const ADDED: usize = 8;
 
 const FACTS: Facts =
     Facts { client: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)), scheme: "http", reader: "splice" };
@@ -22,10 +18,10 @@ const FACTS: Facts =
 /// side could see something else than the proxy did, or if pieces are taken for something else than
 /// the whole.
 pub fn anything(bytes: &[u8]) {
-    let end = Scanner::default().find_end(bytes, &LIMITS);
+    let end = Scanner::default().find_end(bytes);
     let mut scanner = Scanner::default();
     let in_pieces = (0..=bytes.len())
-        .map(|len| scanner.find_end(&bytes[..len], &LIMITS))
+        .map(|len| scanner.find_end(&bytes[..len]))
         .find(|found| !matches!(found, Ok(None)))
         .unwrap_or(Ok(None));
     assert_eq!(end, in_pieces, "the head's end depends on how it comes");
@@ -38,15 +34,22 @@ pub fn anything(bytes: &[u8]) {
     }
 }
 
+fn is_long(headers: &Headers<'_>) -> bool {
+    headers.0.len() + ADDED > HEADERS
+}
+
 /// What the backend gets of a request is the request that was understood.
 fn passed_on(head: &[u8]) {
-    let Ok(request) = parse_request(head, &LIMITS) else { return };
+    let Ok(request) = parse_request(head) else { return };
     let mut out = Vec::new();
     let (Ok(_), Ok(forwards)) = (Method::of(request.method), forwards(&request)) else { return };
+    if is_long(&request.headers) {
+        return;
+    }
     write_request(&request, forwards, &FACTS, &mut out);
-    let end = Scanner::default().find_end(&out, &WIDE).expect("it is unambiguous");
+    let end = Scanner::default().find_end(&out).expect("it is unambiguous");
     assert_eq!(end, Some(out.len()), "it is one head");
-    let again = parse_request(&out, &WIDE).expect("it is accepted");
+    let again = parse_request(&out).expect("it is accepted");
     assert_eq!((again.method, again.framing), (request.method, request.framing));
     assert_eq!(again.target.path, request.target.path);
     assert_eq!(again.target.query, request.target.query);
@@ -62,11 +65,14 @@ fn passed_on(head: &[u8]) {
 /// What the client gets of a response is the response that was understood.
 fn answered(head: &[u8]) {
     for method in [Method::Safe, Method::Head] {
-        let Ok(response) = parse_response(head, method, &LIMITS) else { continue };
+        let Ok(response) = parse_response(head, method) else { continue };
+        if is_long(&response.headers) {
+            continue;
+        }
         let mut out = Vec::new();
         write_response(&response, 1, true, &mut out);
-        assert_eq!(Scanner::default().find_end(&out, &WIDE), Ok(Some(out.len())));
-        let again = parse_response(&out, method, &WIDE).expect("it is accepted");
+        assert_eq!(Scanner::default().find_end(&out), Ok(Some(out.len())));
+        let again = parse_response(&out, method).expect("it is accepted");
         assert_eq!((again.status, again.framing), (response.status, response.framing));
     }
 }

@@ -1,8 +1,7 @@
 //! Responses of backends. What a backend says is doubted as much as what a client says.
 
 use httparse::Header;
-use httpd::head::MAX_HEADERS;
-use httpd::{Framing, Headers, Limits, keeps};
+use httpd::{Framing, HEADERS, Headers, keeps};
 
 use crate::request::Method;
 
@@ -28,13 +27,9 @@ impl Response<'_> {
 }
 
 /// Parses the complete head of the answer to a request with that method.
-pub fn parse_response<'b>(
-    head: &'b [u8],
-    method: Method,
-    limits: &Limits,
-) -> Result<Response<'b>, &'static str> {
-    let mut slots = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut parsed = httparse::Response::new(&mut slots[..limits.headers.min(MAX_HEADERS)]);
+pub fn parse_response(head: &[u8], method: Method) -> Result<Response<'_>, &'static str> {
+    let mut slots = [httparse::EMPTY_HEADER; HEADERS];
+    let mut parsed = httparse::Response::new(&mut slots);
     match parsed.parse(head) {
         Ok(httparse::Status::Complete(len)) if len == head.len() => {}
         Ok(_) => return Err("the head ends before its empty line"),

@@ -89,7 +89,7 @@ impl Client {
     async fn head(&mut self) -> Option<Result<usize, Refusal>> {
         let patience = self.worker.shared.config.options.head_timeout;
         for _ in 0..=EMPTY_LINES_MAX {
-            match self.conn.head(&self.worker.shared.http, patience).await {
+            match self.conn.head(patience).await {
                 Ok(2) => self.conn.input.consume(2),
                 Ok(end) => return Some(Ok(end)),
                 Err(Ended::Bad(refusal)) => return Some(Err(refusal)),
@@ -117,7 +117,7 @@ impl Client {
         let refuse = |refusal: Refusal, name: &str| self.refuse(refusal, is_head, name, started);
         let end = head.map_err(|refusal| refuse(refusal, ""))?;
         self.worker.counters.requests.up();
-        let http = parse_request(&input[..end], &shared.http);
+        let http = parse_request(&input[..end]);
         let http = http.map_err(|refusal| refuse(refusal, ""))?;
         let is_logged = tracing::enabled!(tracing::Level::DEBUG);
         let name = if is_logged { http.name() } else { String::new() };

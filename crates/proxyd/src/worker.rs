@@ -17,7 +17,6 @@ pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
     /// Those before the doors of TLS.
     pub(crate) plain_doors: usize,
-    pub(crate) http: httpd::Limits,
     /// What clients of TLS are offered.
     tls: Mutex<Option<Arc<ServerConfig>>>,
     pub(crate) hint: Option<Setting>,
@@ -26,10 +25,8 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(config: Config, plain_doors: usize) -> anyhow::Result<Shared> {
-        let body_bytes = config.body_max.unwrap_or(0);
         Ok(Shared {
             plain_doors,
-            http: httpd::Limits { body_bytes, ..httpd::LIMITS },
             tls: Mutex::new(config.offered()?),
             hint: config.mode.setting(),
             counters: (0..config.options.workers()).map(|_| Arc::default()).collect(),

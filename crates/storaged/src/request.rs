@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use httpd::{Framing, Headers, LIMITS, Refusal};
+use httpd::{Framing, Headers, Refusal};
 
 use crate::condition::{Conditions, Tags};
 
@@ -45,7 +45,7 @@ fn refuse<T>(status: u16, reason: &'static str) -> Result<T, Refusal> {
 
 /// Reads a whole head.
 pub fn parse(head: &[u8]) -> Result<Request, Refusal> {
-    let head = httpd::parse_request(head, &LIMITS)?;
+    let head = httpd::parse_request(head)?;
     let method = match head.method {
         "GET" => Method::Get,
         "HEAD" => Method::Head,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use httpd::{Body as Incoming, Conn, Ended, Framing, LIMITS, Pace, Refusal, TimedOut};
+use httpd::{Body as Incoming, Conn, Ended, Framing, HEAD_BYTES, Pace, Refusal, TimedOut};
 use ntcopy::socket::Support;
 use percent_encoding::percent_decode_str;
 use rustix::fd::AsFd;
@@ -33,7 +33,7 @@ const BROKEN: &str = "this request met a mistake of the daemon's";
 pub async fn session(worker: Rc<Worker>, mut conn: Conn) {
     let mut set = Set::NONE;
     loop {
-        let head = conn.head(&LIMITS, worker.shared.config.options.head_timeout).await;
+        let head = conn.head(worker.shared.config.options.head_timeout).await;
         if head == Err(Ended::Closed) {
             return;
         }
@@ -211,7 +211,7 @@ async fn put(
         };
         if taken == 0 {
             // Little of what follows the body.
-            let most = body.next_bytes().saturating_add(LIMITS.head_bytes as u64).min(READ_BYTES);
+            let most = body.next_bytes().saturating_add(HEAD_BYTES as u64).min(READ_BYTES);
             match pace.within(conn.input.fill(&mut conn.stream, most as usize)).await {
                 Ok(Ok(bytes)) if bytes > 0 => {}
                 Ok(_) => return None,

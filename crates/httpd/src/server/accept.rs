@@ -13,7 +13,7 @@ use tokio::io::{AsyncWriteExt, Interest};
 
 use super::Service;
 use crate::conn::Conn;
-use crate::head::{Input, LIMITS};
+use crate::head::Input;
 use crate::listen::BACKLOG;
 use crate::metrics::CONTENT_TYPE;
 use crate::reply::Reply;
@@ -127,8 +127,8 @@ fn admit<S: Service>(
 }
 
 async fn serve_metrics(core: Arc<Core>, mut conn: Conn) {
-    let Ok(head) = conn.head(&LIMITS, METRICS_PATIENCE).await else { return };
-    let (status, body) = match parse_request(&conn.input.bytes[..head], &LIMITS) {
+    let Ok(head) = conn.head(METRICS_PATIENCE).await else { return };
+    let (status, body) = match parse_request(&conn.input.bytes[..head]) {
         Err(refusal) => (refusal.status, format!("{}\n", refusal.reason)),
         Ok(request) if request.target.path != "/metrics" => (404, "try /metrics\n".to_owned()),
         Ok(_) => (200, core.metrics()),

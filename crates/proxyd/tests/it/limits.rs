@@ -11,21 +11,18 @@ use httpd::{Address, Place};
 use crate::common::{Backend, Peer, connect, counters, eventually, pattern, proxy};
 
 #[test]
-fn heads_and_bodies_beyond_the_limits_are_refused() {
+fn what_is_longer_than_framing_may_be_is_refused() {
     let backend = Backend::standard();
-    let server = proxy(&backend, |config| config.body_max = Some(1000));
+    let server = proxy(&backend, |_| {});
     let (long, get) = ("a".repeat(9000), "GET /x HTTP/1.1\r\nHost: t\r\n");
     let put = "PUT /echo HTTP/1.1\r\nHost: t\r\n";
     let chunked = format!("{put}Transfer-Encoding: chunked\r\n\r\n");
-    let chunk = format!("300\r\n{}\r\n", "x".repeat(0x300));
     for (request, status) in [
         (format!("GET /{long} HTTP/1.1\r\nHost: t\r\n\r\n"), 414),
         (format!("{get}X: {long}\r\n\r\n"), 431),
         (format!("{get}{}\r\n", "X: y\r\n".repeat(100)), 431),
         (format!("{get}{}", format!("X: {}\r\n", &long[..4000]).repeat(5)), 431),
         (long.clone(), 414),
-        (format!("{put}Content-Length: 1001\r\n\r\n"), 413),
-        (format!("{chunked}{chunk}{chunk}"), 413),
         (format!("{chunked}5;{}", &long[..256]), 400),
         (format!("{chunked}0\r\n{}", "X: y\r\n".repeat(2000)), 400),
     ] {
