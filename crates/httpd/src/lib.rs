@@ -6,9 +6,9 @@
 //! need be `Send`. [`Server::start`] listens and starts them; [`Signals`] are obeyed until all ends.
 //!
 //! - Accepting, limits, eviction, and the end are here: [`server`]. A session says when it waits
-//!   for a request ([`Conn::head`] does, by [`Ticket::idle`]); idle connections are in a list by
-//!   age. To evict one, to end it for its age, and to end all, its reading side is shut down: the
-//!   session still reads a request that had come, and then the end.
+//!   for a request ([`Conn::head`] does, by [`Ticket::idle`]). To evict the longest idle,
+//!   to end one for its age, and to end all, its reading side is shut down: the session still reads
+//!   a request that had come, and then the end.
 //! - [`Stream`] is a socket that is registered once, for both directions. It is `AsyncRead` and
 //!   `AsyncWrite`, for a layer like TLS above it; [`Stream::poll_in`] and [`Stream::poll_out`] take
 //!   a raw system call (`sendmsg`, `sendfile`, `splice`). A [`Conn`] may be made of a layer, too: of
@@ -24,7 +24,6 @@ mod body;
 mod conn;
 mod head;
 mod headers;
-mod idle;
 mod listen;
 pub mod metrics;
 pub mod options;

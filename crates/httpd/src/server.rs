@@ -8,7 +8,6 @@ use std::rc::Rc;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::io::Interest;
@@ -22,9 +21,6 @@ use crate::metrics::Text;
 use crate::options::Options;
 use crate::ticket::{Core, Stop};
 use accept::{Listener, accept};
-
-/// How often at the least the ages of idle connections are looked at.
-const LOOK: Duration = Duration::from_secs(1);
 
 pub trait Service: Send + Sync + 'static {
     /// What the sessions of one worker share.
@@ -169,7 +165,6 @@ fn run<S: Service>(
             }));
         }
         let _ = started.send(Ok(()));
-        tokio::task::spawn_local(age(Arc::clone(core), index));
         until_stopped(core, index, accepting).await;
         io::Result::Ok(())
     });
@@ -186,7 +181,6 @@ async fn until_stopped(core: &Core, index: usize, accepting: Vec<tokio::task::Jo
         let _ = task.await;
     }
     let worker = &core.workers[index];
-    while worker.idle.end_oldest(Duration::ZERO) {}
     let all_closed = async {
         while worker.counts.open.get() > 0 {
             worker.closed.notified().await;
@@ -196,14 +190,6 @@ async fn until_stopped(core: &Core, index: usize, accepting: Vec<tokio::task::Jo
         () = all_closed => {}
         _ = stop.wait_for(|stop| *stop == Some(Stop::Now)) => {}
         () = tokio::time::sleep_until(until) => {}
-    }
-}
-
-async fn age(core: Arc<Core>, index: usize) {
-    let (idle, patience) = (&core.workers[index].idle, core.options.idle_timeout);
-    loop {
-        while idle.end_oldest(patience) {}
-        tokio::time::sleep(LOOK.min(patience)).await;
     }
 }
 

@@ -1,5 +1,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use clap::Parser;
 use tokio::io::AsyncWriteExt;
@@ -79,7 +81,7 @@ fn the_longest_idle_of_all_workers_makes_room() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     let server = Server::start(Arc::new(Echo), &[Address::Unix(path.clone())], options).unwrap();
-    let idle = || server.core.workers.iter().map(|worker| worker.idle.len()).sum::<usize>();
+    let idle = || server.core.idle.load(Ordering::Relaxed);
     let mut clients: Vec<UnixStream> = Vec::new();
     for at in 0..4 {
         let mut client = UnixStream::connect(&path).unwrap();

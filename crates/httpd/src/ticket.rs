@@ -3,14 +3,14 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 use std::task::Poll;
-use std::time::Duration;
 
 use rustix::fd::OwnedFd;
+use rustix::net::{Shutdown, shutdown};
 use tokio::sync::{Notify, watch};
+use tokio::time::sleep;
 
-use crate::idle::{Idle, end};
 use crate::metrics::Text;
 use crate::options::Options;
 
@@ -51,7 +51,10 @@ type Report = Box<dyn Fn(&mut Text) + Send + Sync>;
 pub(crate) struct Core {
     pub(crate) options: Options,
     open: AtomicUsize,
-    next: AtomicU64,
+    /// Connections that wait for a request, less those that were chosen to make room.
+    pub(crate) idle: AtomicIsize,
+    /// Wakes the one that has waited longest.
+    evict: Notify,
     pub(crate) workers: Vec<PerWorker>,
     pub(crate) stop: watch::Sender<Option<Stop>>,
     name: &'static str,
@@ -60,18 +63,17 @@ pub(crate) struct Core {
 
 #[derive(Debug)]
 pub(crate) struct PerWorker {
-    pub(crate) idle: Idle,
     pub(crate) counts: Counts,
     pub(crate) closed: Notify,
 }
 
 impl Core {
     pub(crate) fn new(options: Options, name: &'static str, report: Report) -> Core {
-        let worker =
-            || PerWorker { idle: Idle::new(), counts: Counts::default(), closed: Notify::new() };
+        let worker = || PerWorker { counts: Counts::default(), closed: Notify::new() };
         Core {
             open: AtomicUsize::new(0),
-            next: AtomicU64::new(0),
+            idle: AtomicIsize::new(0),
+            evict: Notify::new(),
             workers: (0..options.workers()).map(|_| worker()).collect(),
             stop: watch::Sender::new(None),
             name,
@@ -88,13 +90,15 @@ impl Core {
         text.end()
     }
 
-    /// Ends the one of all workers' connections that has been idle longest.
+    /// Ends the one of all workers' connections that has been idle longest, if there is one.
     fn evict(&self) -> bool {
-        let with_idle = self.workers.iter().filter_map(|one| Some((one.idle.oldest()?, one)));
-        let Some((_, worker)) = with_idle.min_by_key(|(since, _)| *since) else { return false };
-        let evicted = worker.idle.end_oldest(Duration::ZERO);
-        worker.counts.evicted.add(u64::from(evicted));
-        evicted
+        let one_less = |idle| (idle > 0).then_some(idle - 1);
+        let order = Ordering::Relaxed;
+        let chosen = self.idle.fetch_update(order, order, one_less).is_ok();
+        if chosen {
+            self.evict.notify_one();
+        }
+        chosen
     }
 }
 
@@ -102,7 +106,6 @@ impl Core {
 pub struct Ticket {
     core: Arc<Core>,
     worker: usize,
-    number: u64,
     counted: bool,
     socket: Option<Arc<OwnedFd>>,
 }
@@ -116,14 +119,34 @@ impl Ticket {
         if let Poll::Ready(done) = first {
             return done;
         }
-        let Some(socket) = &self.socket else { return wait.await };
-        if !self.counted && !self.is_draining() {
-            return wait.await;
+        let (core, counted) = (&self.core, isize::from(self.counted));
+        let mut stop = core.stop.subscribe();
+        let over = async {
+            tokio::select! {
+                _ = stop.wait_for(Option::is_some) => {}
+                () = sleep(core.options.idle_timeout) => {}
+            }
+        };
+        let mut evicted = pin!(core.evict.notified());
+        if self.counted {
+            evicted.as_mut().enable();
         }
-        let _listed = self.core.workers[self.worker].idle.enter(self.number, Arc::clone(socket));
-        // After it is listed: who ends all looks at the list after it has said so.
-        if self.is_draining() {
-            end(socket);
+        core.idle.fetch_add(counted, Ordering::Relaxed);
+        tokio::select! {
+            biased;
+            done = &mut wait => {
+                core.idle.fetch_sub(counted, Ordering::Relaxed);
+                return done;
+            }
+            // Who chose it has counted it out.
+            () = evicted, if self.counted => self.counts().evicted.up(),
+            () = over => {
+                core.idle.fetch_sub(counted, Ordering::Relaxed);
+            }
+        }
+        // Whoever reads finds the end behind what has come already.
+        if let Some(socket) = &self.socket {
+            let _ = shutdown(socket, Shutdown::Read);
         }
         wait.await
     }
@@ -151,8 +174,7 @@ pub(crate) fn ticket(
     }
     core.workers[worker].counts.open.up();
     let (core, socket) = (Arc::clone(core), Some(Arc::clone(socket)));
-    let number = core.next.fetch_add(1, Ordering::Relaxed);
-    let ticket = Ticket { core, worker, number, counted, socket };
+    let ticket = Ticket { core, worker, counted, socket };
     let too_many = counted
         && ticket.core.open.load(Ordering::Relaxed) > ticket.core.options.connections_max
         && !ticket.core.evict();
