@@ -7,7 +7,7 @@ use tokio::io::AsyncRead;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::head::{HEAD_BYTES, Input};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, refuse};
 use crate::stream::Stream;
 use crate::ticket::Ticket;
 
@@ -27,39 +27,30 @@ pub struct Conn<S = Stream> {
     pub ticket: Ticket,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// The client is gone, or was idle for too long, or the server ends.
-    Closed,
-    TimedOut,
-    Bad(Refusal),
-}
-
 impl<S: AsyncRead + Unpin> Conn<S> {
     /// Waits for a request and returns the bytes of its head, which is at the start of `input`. It
-    /// has `patience` from its first byte on.
-    pub async fn head(&mut self, patience: Duration) -> Result<usize, Ended> {
+    /// has `patience` from its first byte on. `None`: the client is gone, or was idle for too long, or
+    /// the server ends.
+    pub async fn head(&mut self, patience: Duration) -> Option<Result<usize, Refusal>> {
         if self.input.is_empty() {
             self.input = Input::default();
             let Conn { stream, input, ticket, .. } = self;
             let came = ticket.idle(input.fill(stream, HEAD_BYTES + 1)).await;
-            if !came.is_ok_and(|bytes| bytes > 0) {
-                return Err(Ended::Closed);
-            }
+            came.ok().filter(|bytes| *bytes > 0)?;
         }
         let until = Instant::now() + patience;
         loop {
-            if let Some(bytes) = self.input.find_head().map_err(Ended::Bad)? {
-                return Ok(bytes);
+            if let Some(found) = self.input.find_head().transpose() {
+                return Some(found);
             }
             // What comes behind a head waits in the socket: a client that sends and never reads has
             // one head here, and no more.
             let most = HEAD_BYTES + 1 - self.input.bytes.len().min(HEAD_BYTES);
-            match timeout_at(until, self.input.fill(&mut self.stream, most)).await {
-                Err(_) => return Err(Ended::TimedOut),
-                Ok(Ok(bytes)) if bytes > 0 => {}
-                Ok(_) => return Err(Ended::Closed),
-            }
+            let Ok(came) = timeout_at(until, self.input.fill(&mut self.stream, most)).await else {
+                self.ticket.counts().timeouts.up();
+                return Some(Err(refuse(408, "the head took longer than allowed")));
+            };
+            came.ok().filter(|bytes| *bytes > 0)?;
         }
     }
 

@@ -41,7 +41,7 @@ mod ticket;
 
 pub use address::{Address, Place};
 pub use body::{Body, Chunks, Event};
-pub use conn::{Conn, Ended};
+pub use conn::Conn;
 pub use head::{HEAD_BYTES, HEADERS, Input, Scanner};
 pub use headers::{Framing, Headers};
 pub use options::Options;

@@ -24,7 +24,7 @@ impl Service for Echo {
     fn worker(self: &Arc<Self>, _: usize) {}
 
     async fn serve(_: Rc<()>, mut conn: Conn) {
-        while let Ok(head) = conn.head(Duration::from_secs(60)).await {
+        while let Some(Ok(head)) = conn.head(Duration::from_secs(60)).await {
             let reply = Reply::new(200, true).end_with(&conn.input.bytes[..head], false);
             conn.input.consume(head);
             if conn.stream.write_all(&reply).await.is_err() {

@@ -29,6 +29,7 @@ crate::counters! {
         paused: "counter" "accept_paused_total" "Times that accepting paused for want of descriptors.",
         evicted: "counter" "evicted_total" "Idle connections closed to make room for others.",
         turned_away: "counter" "turned_away_total" "Connections turned away for want of room.",
+        timeouts: "counter" "timeouts_total" "Times that a peer took too long.",
         good: "counter" "responses_good_total" "Answers below 400.",
         refusals: "counter" "responses_4xx_total" "Answers from 400 on: a client's mistake.",
         failures: "counter" "responses_5xx_total" "Answers from 500 on: a mistake or a failure here.",

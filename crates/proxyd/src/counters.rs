@@ -11,7 +11,6 @@ httpd::counters! {
         copied_bytes: "counter" "copied_bytes_total" "Body bytes that went through a buffer.",
         exchanges_aborted: "counter" "exchanges_aborted_total" "Exchanges cut short after the first byte of the response.",
         clients_gone: "counter" "clients_gone_total" "Exchanges whose client went away.",
-        timeouts: "counter" "timeouts_total" "Phases that took too long.",
         backend_connections: "counter" "backend_connections_total" "Connections to the backend opened.",
         backend_reuses: "counter" "backend_reuses_total" "Exchanges on a backend connection that had served before.",
         backend_failures: "counter" "backend_failures_total" "Connections and exchanges that failed by the backend's fault.",

@@ -335,7 +335,7 @@ impl Exchange<'_> {
         };
         ready!(self.timer.poll(cx, deadline));
         if !self.client_still_takes() {
-            self.worker.counters.timeouts.up();
+            self.client.ticket.counts().timeouts.up();
             return Poll::Ready(Err(self.timeout(up)));
         }
         self.pace.again();

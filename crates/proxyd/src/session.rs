@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::ready;
 
-use httpd::{Ended, Refusal, Reply, Request, parse_request};
+use httpd::{Refusal, Reply, Request, parse_request};
 use ntcopy::socket::enable;
 use tokio::time::{Instant, timeout};
 
@@ -90,18 +90,12 @@ impl Client {
         let patience = self.worker.shared.config.options.head_timeout;
         for _ in 0..=EMPTY_LINES_MAX {
             match self.conn.head(patience).await {
-                Ok(2) => self.conn.input.consume(2),
-                Ok(end) => return Some(Ok(end)),
-                Err(Ended::Bad(refusal)) => return Some(Err(refusal)),
-                Err(Ended::TimedOut) => {
-                    self.worker.counters.timeouts.up();
-                    let reason = "the head took longer than allowed";
-                    return Some(Err(Refusal { status: 408, reason }));
-                }
-                Err(Ended::Closed) => {
+                Some(Ok(2)) => self.conn.input.consume(2),
+                None => {
                     self.leave().await;
                     return None;
                 }
+                found => return found,
             }
         }
         Some(Err(Refusal { status: 400, reason: "too many empty lines before a request" }))

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use httpd::{Body as Incoming, Conn, Ended, Framing, HEAD_BYTES, Pace, Refusal, TimedOut};
+use httpd::{Body as Incoming, Conn, Framing, HEAD_BYTES, Pace, Refusal, TimedOut};
 use ntcopy::socket::Support;
 use percent_encoding::percent_decode_str;
 use rustix::fd::AsFd;
@@ -33,10 +33,8 @@ const BROKEN: &str = "this request met a mistake of the daemon's";
 pub async fn session(worker: Rc<Worker>, mut conn: Conn) {
     let mut set = Set::NONE;
     loop {
-        let head = conn.head(worker.shared.config.options.head_timeout).await;
-        if head == Err(Ended::Closed) {
-            return;
-        }
+        let patience = worker.shared.config.options.head_timeout;
+        let Some(head) = conn.head(patience).await else { return };
         // What is needed for a while only, is held for a while only: idle connections are many.
         match Box::pin(exchange(&worker, &mut conn, &mut set, head)).await {
             Some(true) => {}
@@ -54,11 +52,11 @@ async fn exchange(
     worker: &Worker,
     conn: &mut Conn,
     set: &mut Set,
-    head: Result<usize, Ended>,
+    head: Result<usize, Refusal>,
 ) -> Option<bool> {
     let started = Instant::now();
     let is_head = conn.input.bytes.starts_with(b"HEAD ");
-    let request = head.map_err(|ended| refusal(worker, ended)).and_then(|bytes| {
+    let request = head.and_then(|bytes| {
         let request = parse(&conn.input.bytes[..bytes]);
         conn.input.consume(bytes);
         request
@@ -81,16 +79,6 @@ async fn exchange(
     let outgoing = Outgoing::new(head, body, mode, conn.stream.as_fd(), set);
     let sending = Sending { worker, conn, name, started, status, in_head, body_bytes, outgoing };
     sending.send().await.ok().map(|()| keep_alive)
-}
-
-fn refusal(worker: &Worker, ended: Ended) -> Refusal {
-    match ended {
-        Ended::Bad(refusal) => refusal,
-        Ended::TimedOut | Ended::Closed => {
-            worker.counters().timeouts.up();
-            Refusal { status: 408, reason: "the head took too long" }
-        }
-    }
 }
 
 impl Worker {
@@ -216,7 +204,7 @@ async fn put(
                 Ok(Ok(bytes)) if bytes > 0 => {}
                 Ok(_) => return None,
                 Err(TimedOut) => {
-                    worker.counters().timeouts.up();
+                    conn.ticket.counts().timeouts.up();
                     return Some(last.error(408, "the body took too long"));
                 }
             }
@@ -322,7 +310,7 @@ impl Sending<'_> {
                     return Err(());
                 }
                 Err(TimedOut) => {
-                    self.worker.counters().timeouts.up();
+                    self.conn.ticket.counts().timeouts.up();
                     return Err(());
                 }
             }

@@ -19,7 +19,6 @@ httpd::counters! {
         by_sendfile: "counter" "sent_sendfile_bytes_total" "Body bytes sent with --mode sendfile.",
         by_vmsplice: "counter" "sent_vmsplice_bytes_total" "Body bytes sent with --mode vmsplice.",
         aborted: "counter" "aborted_responses_total" "Responses cut off: peer gone, time out, bad disk.",
-        timeouts: "counter" "timeouts_total" "Connections ended by a time-out while busy.",
         damaged: "counter" "damaged_total" "Requests answered 500 because a file was gone or too short.",
     }
 }

@@ -127,8 +127,9 @@ fn admit<S: Service>(
 }
 
 async fn serve_metrics(core: Arc<Core>, mut conn: Conn) {
-    let Ok(head) = conn.head(METRICS_PATIENCE).await else { return };
-    let (status, body) = match parse_request(&conn.input.bytes[..head]) {
+    let Some(head) = conn.head(METRICS_PATIENCE).await else { return };
+    let request = head.and_then(|head| parse_request(&conn.input.bytes[..head]));
+    let (status, body) = match request {
         Err(refusal) => (refusal.status, format!("{}\n", refusal.reason)),
         Ok(request) if request.target.path != "/metrics" => (404, "try /metrics\n".to_owned()),
         Ok(_) => (200, core.metrics()),
