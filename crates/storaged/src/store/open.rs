@@ -86,13 +86,6 @@ fn must_be_empty(dir: &Path) -> anyhow::Result<()> {
     let cannot = || format!("cannot read {shown}");
     for entry in fs::read_dir(dir).with_context(cannot)? {
         let name = entry.with_context(cannot)?.file_name();
-        if name == "format" {
-            bail!(
-                "{shown} is a folder of storaged 0.2, which this version does not read: run 0.2 on it \
-                 and this version on an empty folder, and copy the objects \
-                 (docs/reference/daemons.md has a loop)"
-            );
-        }
         // What a first start leaves that died half-way; and where a disk begins.
         if ![BLOBS, NEW_INDEX, "lost+found"].iter().any(|known| name == *known) {
             bail!("{shown} is neither empty nor a folder of storaged's: choose another");
