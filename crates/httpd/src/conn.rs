@@ -6,8 +6,7 @@ use std::time::Duration;
 use tokio::io::AsyncRead;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::head::{HEAD_BYTES, Input};
-use crate::refusal::{Refusal, refuse};
+use crate::head::{HEAD_BYTES, Input, Refusal, refuse};
 use crate::stream::Stream;
 use crate::ticket::Ticket;
 

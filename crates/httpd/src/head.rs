@@ -8,8 +8,6 @@ use std::task::ready;
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::refusal::{Refusal, refuse};
-
 /// Room for what is read; a worker's connections take turns.
 const SCRATCH_BYTES: usize = 256 << 10;
 
@@ -17,6 +15,17 @@ const KEPT_BYTES: usize = 512;
 
 thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH_BYTES]);
+}
+
+/// Why a request is not obeyed: the status, and the reason in words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    pub status: u16,
+    pub reason: &'static str,
+}
+
+pub(crate) const fn refuse(status: u16, reason: &'static str) -> Refusal {
+    Refusal { status, reason }
 }
 
 /// Bytes of a head, the empty line included.

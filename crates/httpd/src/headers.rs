@@ -2,7 +2,7 @@
 
 use httparse::Header;
 
-use crate::refusal::{Refusal, refuse};
+use crate::head::{Refusal, refuse};
 
 /// How long a body is, or how its end is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

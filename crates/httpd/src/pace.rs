@@ -13,8 +13,8 @@ pub const LEAST_BYTES: u64 = 16 << 10;
 /// much of a buffer is free, which at 2 KB/s may take minutes.
 const SPARE_TIMES: u64 = 8;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the peer is too slow")]
+/// The peer is too slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimedOut;
 
 /// A peer that has to move `LEAST_BYTES` in each time.

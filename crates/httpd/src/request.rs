@@ -2,9 +2,8 @@
 
 use httparse::{Error as ParseError, Header};
 
-use crate::head::HEADERS;
+use crate::head::{HEADERS, Refusal, refuse};
 use crate::headers::{Framing, Headers};
-use crate::refusal::{Refusal, refuse};
 use crate::target::{Target, parse_authority, parse_target};
 
 #[derive(Debug)]
