@@ -4,6 +4,8 @@ use core::fmt;
 
 /// The instructions that move the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "std", serde(rename_all = "kebab-case"))]
 pub enum Method {
     /// The C library's `memmove` or `memset`, whatever that does.
     Libc,
@@ -70,11 +72,6 @@ impl Method {
         }
     }
 
-    /// The method of a name.
-    pub fn from_name(name: &str) -> Option<Method> {
-        Method::ALL.into_iter().find(|method| method.name() == name)
-    }
-
     /// Whether its stores bypass the caches, and so need a [fence](crate::fence).
     pub const fn is_nontemporal(self) -> bool {
         match self {
@@ -88,6 +85,8 @@ impl Method {
 
 /// How a copy reads its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "std", serde(rename_all = "lowercase"))]
 pub enum Prefetch {
     /// Only as the hardware does.
     #[default]
@@ -120,6 +119,8 @@ impl Prefetch {
 /// How many pages a copy takes in turn, and how many bytes of each at a time; or one byte after the
 /// other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "std", serde(try_from = "String", into = "&'static str"))]
 pub struct Turns {
     pages: u8,
     bytes: u16,
@@ -184,6 +185,21 @@ impl Turns {
     /// The turns of a name.
     pub fn from_name(name: &str) -> Option<Turns> {
         Turns::ALL.into_iter().find(|turns| turns.name() == name)
+    }
+}
+
+#[cfg(feature = "std")]
+impl TryFrom<String> for Turns {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Turns, String> {
+        Turns::from_name(&name).ok_or_else(|| format!("no such turns: {name:?}"))
+    }
+}
+
+impl From<Turns> for &'static str {
+    fn from(turns: Turns) -> &'static str {
+        turns.name()
     }
 }
 

@@ -11,6 +11,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use serde::{Deserialize, Serialize};
+
 use crate::cpu::Cpu;
 use crate::folder;
 use crate::path::Method;
@@ -22,7 +24,8 @@ pub const PROFILE_VARIABLE: &str = "NTCOPY_PROFILE";
 pub const SYSTEM_PATH: &str = "/etc/ntcopy/profile.toml";
 
 /// What must be the same for a profile to be valid.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Machine {
     /// Vendor, family, model and stepping: [`Cpu::signature`].
     pub signature: String,
