@@ -3,12 +3,10 @@
 //! A record is the seam between measuring and judging. This crate has its types and its format
 //! (`docs/reference/record.md`), and pure functions of records: [`stats`], [`verdict`], [`compare`] and
 //! [`advice`] need neither the machine nor the code that measured. [`units`] are those of records
-//! and command lines; [`durable`] makes folders that outlast a loss of power; [`foreign`] makes text
-//! from outside safe to print.
+//! and command lines; [`foreign`] makes text from outside safe to print.
 
 pub mod advice;
 pub mod compare;
-pub mod durable;
 pub mod foreign;
 pub mod lists;
 pub mod params;

@@ -6,6 +6,7 @@
 //! all that the report over a fleet reads: [`analysis`] computes, [`page`] shows.
 
 pub mod analysis;
+mod durable;
 pub mod engine;
 pub mod page;
 pub mod store;

@@ -6,9 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ntcopy_record::{ReadError, Record, durable};
+use ntcopy_record::{ReadError, Record};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
+use crate::durable;
 use crate::summary::{MachineId, RecordId, Summary};
 
 /// The environment variable that names the store where `--store` does not.

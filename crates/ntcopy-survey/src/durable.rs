@@ -21,7 +21,7 @@ pub fn create_dir_all(folder: &Path) -> io::Result<()> {
 }
 
 /// Makes the names in a folder durable: what was made, renamed or removed there.
-pub fn sync_dir(folder: &Path) -> io::Result<()> {
+fn sync_dir(folder: &Path) -> io::Result<()> {
     match fs::File::open(folder)?.sync_all() {
         // Not every file system can.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
