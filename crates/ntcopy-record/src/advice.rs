@@ -15,14 +15,12 @@ mod points;
 mod sends;
 #[cfg(test)]
 mod tests;
-mod tunables;
 
 use crate::record::{Machine, Record};
 
 pub use hints::{CacheBytes, Choice, Gains, cache_bytes_by};
 pub use in_flight::{InFlight, for_program};
 pub use points::Gain;
-pub use tunables::{Tunable, Tunables};
 
 /// What a piece of advice is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -205,8 +203,6 @@ pub struct ProfileFacts {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     pub machine: Machine,
-    /// The names of its C library's thresholds.
-    pub tunables: Tunables,
     /// Its profile, if it has one that can be used.
     pub profile: Option<ProfileFacts>,
     /// `net.core.ntcopy` and `net.core.ntcopy_cache_bytes` of the running kernel; none where it has
@@ -218,12 +214,7 @@ impl Target {
     /// Another machine, as its records describe it.
     #[must_use]
     pub fn of(machine: Machine) -> Target {
-        Target {
-            tunables: Tunables::of_release(&machine.libc),
-            profile: None,
-            sysctls: [None; 2],
-            machine,
-        }
+        Target { machine, profile: None, sysctls: [None; 2] }
     }
 }
 

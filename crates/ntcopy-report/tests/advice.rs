@@ -4,14 +4,12 @@ mod common;
 
 use common::{synthetic_rounds, synthetic_sweep};
 use ntcopy_record::Record;
-use ntcopy_record::advice::Tunables;
 use ntcopy_record::advice::{Advice, Decision, Source, Target, Topic, Value, advise};
 use ntcopy_report::advice::{Opening, terminal};
 
 fn target(record: &Record) -> Target {
     Target {
         machine: record.machine.clone(),
-        tunables: Tunables::of_release(&record.machine.libc),
         profile: None,
         sysctls: [Some(0), None],
     }

@@ -181,7 +181,7 @@ fn loader_in(maps: &str) -> Option<PathBuf> {
 
 /// What the dynamic loader of this process prints when asked for `--list-tunables`; none before
 /// glibc 2.33 and in other C libraries.
-pub fn printed_tunables() -> Option<String> {
+fn printed_tunables() -> Option<String> {
     list_tunables(&loader()?)
 }
 

@@ -18,43 +18,65 @@ const TUNED_BYTES: &str = "libc_tuned_threshold_bytes";
 /// What fits a cache of this size is better left there.
 const LEAST_L2_BYTES: u64 = 1 << 20;
 
-/// A function's name, and what is different about it.
+/// A function, and what is different about it.
 pub struct Function {
     topic: Topic,
+    /// Its name, and that of its experiment.
     name: &'static str,
+    /// Its threshold's name in `GLIBC_TUNABLES`.
+    tunable: &'static str,
+    /// The first release that has it by this name, by glibc's NEWS.
+    since: (u32, u32),
+    /// The C library's own threshold on a machine.
+    own: fn(&Machine) -> Option<u64>,
 }
 
+pub const MEMCPY: Function = Function {
+    topic: Topic::MemcpyThreshold,
+    name: "memcpy",
+    tunable: "glibc.cpu.x86_non_temporal_threshold",
+    since: (2, 29),
+    own: |machine| machine.libc_nt_threshold_bytes,
+};
+
+pub const MEMSET: Function = Function {
+    topic: Topic::MemsetThreshold,
+    name: "memset",
+    tunable: "glibc.cpu.x86_memset_non_temporal_threshold",
+    since: (2, 40),
+    own: |machine| machine.libc_memset_nt_threshold_bytes,
+};
+
 impl Function {
-    /// The C library's own threshold on a machine.
-    fn own(&self, machine: &Machine) -> Option<u64> {
-        match self.topic {
-            Topic::MemcpyThreshold => machine.libc_nt_threshold_bytes,
-            _ => machine.libc_memset_nt_threshold_bytes,
-        }
+    /// Whether the machine's C library has the tunable: its loader told the threshold, as it does
+    /// where a distribution brought it into an older release, or it is of such a release.
+    fn has_tunable(&self, machine: &Machine) -> bool {
+        let release = machine.libc.strip_prefix("glibc ").and_then(release);
+        (self.own)(machine).is_some() || release.is_some_and(|release| release >= self.since)
     }
 }
 
-pub const MEMCPY: Function = Function { topic: Topic::MemcpyThreshold, name: "memcpy" };
-pub const MEMSET: Function = Function { topic: Topic::MemsetThreshold, name: "memset" };
+/// `2.36` as numbers; `2.36.9000` and `2.36-9+deb12u1` are of that release too.
+fn release(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
 
 pub fn advice(function: &Function, records: &[&Record], target: &Target) -> Advice {
-    let libc = &target.machine.libc;
+    let (libc, tunable) = (&target.machine.libc, function.tunable);
     let not_here = |why: String| Advice::bare(function.topic, Decision::NotHere, why);
-    let is_memcpy = function.topic == Topic::MemcpyThreshold;
-    let tunable = if is_memcpy { &target.tunables.memcpy } else { &target.tunables.memset };
-    let Some(tunable) = tunable else {
+    if !function.has_tunable(&target.machine) {
         return not_here(format!(
             "{libc} has no such tunable: glibc has it for memcpy since 2.29, and for memset since \
              2.40."
         ));
-    };
-    let Some(now) = tunable.current_bytes.or(own_threshold(function, records, target)) else {
+    }
+    let Some(now) = own_threshold(function, records, target) else {
         return not_here(format!("{libc} does not tell from which size its {} is.", function.name));
     };
     let records: Vec<&Record> =
         records.iter().filter(|record| record.machine.libc == *libc).copied().collect();
     let points = sooner(function, &records);
-    let taken = |from: u64| tunable.range_bytes.map_or(from, |(low, high)| from.clamp(low, high));
     let Some(run) = run(function, now, target) else {
         let why = "lies within the level-2 cache: nothing lower is worth trying";
         return not_here(format!("{}'s own threshold, {}, {why}.", function.name, Bytes(now)));
@@ -67,37 +89,36 @@ pub fn advice(function: &Function, records: &[&Record], target: &Target) -> Advi
         smaller: &[],
         thing: &thing,
         unit: "a call",
-        setting: &|from| format!("GLIBC_TUNABLES={}={}", tunable.name, taken(from)),
+        setting: &|from| format!("GLIBC_TUNABLES={tunable}={from}"),
         leave: &format!("another threshold of {}", function.name),
         least: None,
         run: &run,
     };
     let (mut advice, used) = pays.answer();
     if let (Decision::Set, Some(smallest)) = (advice.decision, used.first()) {
-        let bytes = taken(smallest.size_bytes);
-        if bytes == now {
+        if smallest.size_bytes == now {
             advice.decision = Decision::AsItIs;
             advice.why.push_str(" That is how it is set already.");
         } else {
-            advice.value = Some(Value::Tunable(tunable.name.to_owned(), bytes));
+            advice.value = Some(Value::Tunable(tunable.to_owned(), smallest.size_bytes));
         }
     }
-    advice.current = Some(format!("{}={now} ({})", tunable.name, Bytes(now)));
+    advice.current = Some(format!("{tunable}={now} ({})", Bytes(now)));
     advice
 }
 
-/// The threshold by the records, where the loader does not tell.
+/// The threshold as the loader told it, or by the records of the same library where it does not.
 fn own_threshold(function: &Function, records: &[&Record], target: &Target) -> Option<u64> {
     let ours = records.iter().map(|record| &record.machine);
     let ours = ours.filter(|machine| machine.libc == target.machine.libc);
-    std::iter::once(&target.machine).chain(ours).find_map(|machine| function.own(machine))
+    std::iter::once(&target.machine).chain(ours).find_map(function.own)
 }
 
 /// The sizes that are non-temporal by the other threshold, and not by its own.
 fn sooner<'a>(function: &Function, records: &[&'a Record]) -> Vec<Point<'a>> {
     let is_between = |record: &Record, cell: &Cell| {
         let (other, size) = (number(&cell.params, TUNED_BYTES), number(&cell.params, "size_bytes"));
-        let own = function.own(&record.machine);
+        let own = (function.own)(&record.machine);
         let between = || Some((other?..own?).contains(&size?));
         between().unwrap_or(false)
     };
@@ -129,4 +150,33 @@ fn run(function: &Function, now: u64, target: &Target) -> Option<Vec<String>> {
 fn l2_bytes(target: &Target) -> u64 {
     let l2 = target.machine.caches.iter().filter(|cache| cache.level == 2);
     l2.map(|cache| cache.size_bytes).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_has_the_tunables_of_its_release_and_those_that_its_loader_told() {
+        let mut machine = crate::record::testing::record(&["libc"], &[]).machine;
+        let mut has = |libc: &str| {
+            machine.libc = libc.to_owned();
+            [&MEMCPY, &MEMSET].map(|function| function.has_tunable(&machine))
+        };
+        for (libc, tunables) in [
+            ("glibc 2.28", [false, false]),
+            ("glibc 2.29", [true, false]),
+            ("glibc 2.39.9000", [true, false]),
+            ("glibc 2.40", [true, true]),
+            ("glibc 2.41-6", [true, true]),
+            ("glibc 3.0", [true, true]),
+            ("musl unknown", [false, false]),
+            ("glibc unknown", [false, false]),
+        ] {
+            assert_eq!(has(libc), tunables, "{libc}");
+        }
+        machine.libc = "glibc 2.36".to_owned();
+        machine.libc_memset_nt_threshold_bytes = Some(1 << 20);
+        assert!(MEMSET.has_tunable(&machine), "a distribution's own");
+    }
 }

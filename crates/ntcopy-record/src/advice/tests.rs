@@ -1,5 +1,3 @@
-use super::Tunables;
-
 use super::*;
 use crate::record::testing::{Sketch, record};
 use crate::record::{Cache, Cell, Params};
@@ -23,11 +21,7 @@ fn machine() -> Machine {
 }
 
 fn target() -> Target {
-    let mut tunables = Tunables::of_release("glibc 2.36");
-    if let Some(memcpy) = &mut tunables.memcpy {
-        (memcpy.current_bytes, memcpy.range_bytes) = (Some(OWN), Some((0x4040, u64::MAX >> 4)));
-    }
-    Target { machine: machine(), tunables, profile: None, sysctls: [None; 2] }
+    Target::of(machine())
 }
 
 /// A record of an experiment: cells of these parameters, and in each the rates of the modes, the
@@ -155,7 +149,6 @@ fn memset_has_a_threshold_from_2_40_on() {
     let mut target = target();
     target.machine.libc = "glibc 2.41".into();
     target.machine.libc_memset_nt_threshold_bytes = Some(OWN);
-    target.tunables = Tunables::of_release("glibc 2.41");
     let advice = glibc::advice(&glibc::MEMSET, &[], &target);
     assert_eq!(advice.decision, Decision::NoEvidence);
     assert!(advice.run.unwrap().join(" ").starts_with("ntcopy bench memset --modes libc-tuned"));

@@ -6,7 +6,7 @@ use ntcopy::policy::NEVER;
 use ntcopy::profile::{self, Profile};
 use ntcopy::socket;
 use ntcopy_bench::machine;
-use ntcopy_record::advice::{ProfileFacts, Target, Tunables};
+use ntcopy_record::advice::{ProfileFacts, Target};
 
 /// This machine. The library's profile is left out, with a note, if it is not usable.
 pub fn this() -> Target {
@@ -17,13 +17,9 @@ pub fn this() -> Target {
             None
         }
     };
-    let (machine, sysctl) = (machine::describe(), socket::sysctl());
+    let sysctl = socket::sysctl();
     Target {
-        tunables: match ntcopy::libc::printed_tunables() {
-            Some(printed) => Tunables::printed(&printed),
-            None => Tunables::of_release(&machine.libc),
-        },
-        machine,
+        machine: machine::describe(),
         profile,
         sysctls: [sysctl.ntcopy.map(u64::from), sysctl.cache_bytes],
     }
