@@ -6,129 +6,96 @@
 //! does, the advice is to leave it, with the figure. Where nothing was measured, the advice is the
 //! command that measures it. `docs/reference/measuring.md` says what each piece rests on.
 
-mod copies;
 mod glibc;
 mod hints;
 mod in_flight;
 mod pays;
 mod points;
-mod sends;
+mod rows;
+mod run;
 #[cfg(test)]
 mod tests;
 
+use serde::Serialize;
+
 use crate::record::{Machine, Record};
 
-pub use hints::{CacheBytes, Choice, Gains, cache_bytes_by};
+pub use hints::{CacheBytes, Choice, Gains, cache_bytes_by, is_round};
 pub use in_flight::{InFlight, for_program};
-pub use points::Gain;
+pub use points::{Gain, Ratio};
 
 /// What a piece of advice is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Topic {
-    /// The size from which glibc's memcpy is non-temporal.
-    MemcpyThreshold,
-    /// The size from which glibc's memset is.
-    MemsetThreshold,
-    /// `net.core.ntcopy`: what becomes of hints.
-    HintSysctl,
-    /// `net.core.ntcopy_cache_bytes`: up to how many bytes in flight hinted sends are copied normally.
-    CacheBytesSysctl,
-    /// `ntcopy run --min-bytes`.
-    Run,
-    /// The library's copies into memory that is not read soon.
-    Copies,
-    /// The library's copies into a buffer that is used again and again.
-    CopiesInUse,
-    Fills,
-    /// Sends that are hinted: by the rule, or obeyed, whichever was chosen.
-    Sends,
-    /// Proxy and backend whole.
-    Http,
-    /// Sends beside a hot set.
-    HotSetSends,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Topic {
+    /// Its name for programs.
+    #[serde(rename = "topic")]
+    pub slug: &'static str,
+    #[serde(rename = "what")]
+    pub title: &'static str,
+    /// Whether it is a setting of the machine, rather than something for who writes programs.
+    #[serde(skip)]
+    pub is_setting: bool,
 }
 
 impl Topic {
-    /// Its name for programs, and its title.
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Topic::MemcpyThreshold => {
-                ("glibc-memcpy", "glibc's memcpy: non-temporal from which size")
-            }
-            Topic::MemsetThreshold => {
-                ("glibc-memset", "glibc's memset: non-temporal from which size")
-            }
-            Topic::HintSysctl => ("net.core.ntcopy", "net.core.ntcopy: what becomes of hints"),
-            Topic::CacheBytesSysctl => (
-                "net.core.ntcopy_cache_bytes",
-                "net.core.ntcopy_cache_bytes: the number of the kernel's rule",
-            ),
-            Topic::Run => {
-                ("ntcopy-run", "ntcopy run: an unmodified program, its large sends hinted")
-            }
-            Topic::Copies => ("copies", "libntcopy: copies into memory that is not read soon"),
-            Topic::CopiesInUse => ("copies-in-use", "libntcopy: copies into a buffer in use"),
-            Topic::Fills => ("fills", "libntcopy: fills"),
-            Topic::Sends => ("sends", "hinted sends"),
-            Topic::Http => ("http", "storaged and proxyd: hinted responses"),
-            Topic::HotSetSends => ("hot-set-sends", "sends beside a hot set"),
-        }
-    }
-
-    #[must_use]
-    pub fn slug(self) -> &'static str {
-        self.names().0
-    }
-
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        self.names().1
-    }
-
-    /// Whether it is a setting of the machine, rather than something for who writes programs.
-    #[must_use]
-    pub fn is_setting(self) -> bool {
-        self <= Topic::Run
-    }
+    pub const MEMCPY_THRESHOLD: Topic =
+        setting("glibc-memcpy", "glibc's memcpy: non-temporal from which size");
+    pub const MEMSET_THRESHOLD: Topic =
+        setting("glibc-memset", "glibc's memset: non-temporal from which size");
+    pub const HINTS: Topic = setting("net.core.ntcopy", "net.core.ntcopy: what becomes of hints");
+    pub const CACHE_BYTES: Topic = setting(
+        "net.core.ntcopy_cache_bytes",
+        "net.core.ntcopy_cache_bytes: the number of the kernel's rule",
+    );
+    pub const RUN: Topic =
+        setting("ntcopy-run", "ntcopy run: an unmodified program, its large sends hinted");
+    pub const COPIES: Topic =
+        program("copies", "libntcopy: copies into memory that is not read soon");
+    pub const COPIES_IN_USE: Topic =
+        program("copies-in-use", "libntcopy: copies into a buffer in use");
+    pub const FILLS: Topic = program("fills", "libntcopy: fills");
+    /// By the rule, or obeyed, whichever was chosen.
+    pub const SENDS: Topic = program("sends", "hinted sends");
+    /// Proxy and backend whole.
+    pub const HTTP: Topic = program("http", "storaged and proxyd: hinted responses");
+    pub const HOT_SET_SENDS: Topic = program("hot-set-sends", "sends beside a hot set");
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+const fn setting(slug: &'static str, title: &'static str) -> Topic {
+    Topic { slug, title, is_setting: true }
+}
+
+const fn program(slug: &'static str, title: &'static str) -> Topic {
+    Topic { slug, title, is_setting: false }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Decision {
     /// Set it: it pays.
     Set,
     /// Leave it off, or as it is: it does not pay.
     Leave,
     /// Leave it as it is: it makes no difference, or one here and another there.
+    #[serde(rename = "as it is")]
     AsItIs,
     /// Leave it as it is until more is measured: the interval over all cells is too wide.
     Unresolved,
     /// Nothing was measured that would tell.
+    #[serde(rename = "no evidence")]
     NoEvidence,
+    #[serde(rename = "not here")]
     NotHere,
 }
 
-impl Decision {
-    /// `set`, `leave`, `as it is`, `unresolved`, `no evidence`, `not here`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Decision::Set => "set",
-            Decision::Leave => "leave",
-            Decision::AsItIs => "as it is",
-            Decision::Unresolved => "unresolved",
-            Decision::NoEvidence => "no evidence",
-            Decision::NotHere => "not here",
-        }
-    }
-}
-
 /// A value of a setting, for programs that set it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Value {
     /// `name = value` of sysctl.
-    Sysctl(String, u64),
+    Sysctl { name: &'static str, value: u64 },
     /// `name=value` of `GLIBC_TUNABLES`.
-    Tunable(String, u64),
+    Glibc { name: &'static str, value: u64 },
 }
 
 /// The size from which on every cell that was measured wins.
@@ -139,46 +106,55 @@ pub struct WinsFrom {
     pub loses_below: bool,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+/// As JSON, it is what programs are told.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
+    #[serde(flatten)]
     pub topic: Topic,
     /// What of it, where there are several: `tcp sockets`.
     pub about: Option<String>,
     pub decision: Decision,
     /// What to type or write, if something is to be set; of [`Decision::Leave`] what to leave off.
     pub setting: Option<String>,
-    pub value: Option<Value>,
     /// What it holds now, if known.
     pub current: Option<String>,
-    /// From which size on it pays, if it does so from one on.
-    pub wins_from: Option<WinsFrom>,
-    /// What is gained, or lost: ratio and interval.
-    pub gain: Option<Gain>,
     /// Why, in a sentence or two.
     pub why: String,
-    /// Which of the cells that were measured lose, in a sentence; none where nothing was.
-    pub costs: Option<String>,
     /// Ids of the records that it rests on, newest first.
     pub records: Vec<String>,
+    /// What is gained, or lost: ratio and interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gain: Option<Gain>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
     /// The command that would give evidence, or more of it.
+    #[serde(rename = "measure", skip_serializing_if = "Option::is_none")]
     pub run: Option<Vec<String>>,
+    /// From which size on it pays, if it does so from one on.
+    #[serde(skip)]
+    pub wins_from: Option<WinsFrom>,
+    /// Which of the cells that were measured lose, in a sentence; none where nothing was.
+    #[serde(skip)]
+    pub costs: Option<String>,
 }
 
 impl Advice {
-    fn bare(topic: Topic, decision: Decision, why: impl Into<String>) -> Advice {
+    /// A decision and why it is so, and nothing else.
+    #[must_use]
+    pub fn bare(topic: Topic, decision: Decision, why: impl Into<String>) -> Advice {
         Advice {
             topic,
             about: None,
             decision,
             setting: None,
-            value: None,
             current: None,
-            wins_from: None,
-            gain: None,
             why: why.into(),
-            costs: None,
             records: Vec::new(),
+            gain: None,
+            value: None,
             run: None,
+            wins_from: None,
+            costs: None,
         }
     }
 
@@ -233,12 +209,12 @@ pub fn advise(records: &[&Record], target: &Target) -> Vec<Advice> {
         glibc::advice(&glibc::MEMSET, records, target),
         hints::setting(records, chosen, target),
         hints::cache_bytes(records, choice, target),
-        sends::run(records),
+        run::advice(records),
     ];
-    all.extend(copies::all(records, target));
+    all.extend(rows::LIBRARY.iter().map(|row| row.advice(records, target)));
     let hot_set = hints::hot_set(records, chosen);
     all.extend(sends);
-    all.extend([sends::http(records), hot_set]);
+    all.extend([rows::DAEMONS.advice(records, target), hot_set]);
     all
 }
 

@@ -111,7 +111,7 @@ pub struct HardwareCounter {
     pub missing: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// The CPU's own name for itself.
     pub cpu_model: String,

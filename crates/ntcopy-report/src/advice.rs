@@ -30,7 +30,7 @@ pub fn terminal(
     let is_known =
         |advice: &&Advice| !matches!(advice.decision, Decision::NoEvidence | Decision::NotHere);
     let (settings, programs): (Vec<&Advice>, Vec<&Advice>) =
-        all.iter().filter(is_known).partition(|advice| advice.topic.is_setting());
+        all.iter().filter(is_known).partition(|advice| advice.topic.is_setting);
     for (title, group) in [("To set on this machine", settings), ("In programs", programs)] {
         if !group.is_empty() {
             out.push_str(&format!("\n{title}\n"));
@@ -52,21 +52,22 @@ pub fn terminal(
 /// What nothing was measured for, with the command that does, and what is not to be had here.
 fn unknown(all: &[Advice]) -> String {
     let mut out = String::new();
-    let of = |decision| all.iter().filter(move |advice| advice.decision == decision);
-    for (index, advice) in of(Decision::NoEvidence).enumerate() {
-        if index == 0 {
-            out.push_str("\nNo evidence yet; these commands measure it\n");
+    for (decision, title) in [
+        (Decision::NoEvidence, "No evidence yet; these commands measure it"),
+        (Decision::NotHere, "Not available here"),
+    ] {
+        let ours: Vec<&Advice> = all.iter().filter(|one| one.decision == decision).collect();
+        if !ours.is_empty() {
+            out.push_str(&format!("\n{title}\n"));
         }
-        out.push_str(&format!("  {}\n", named(advice)));
-        let run = advice.run.as_deref().map(text::shell_line).unwrap_or_default();
-        out.push_str(&format!("      {run}\n"));
-    }
-    for (index, advice) in of(Decision::NotHere).enumerate() {
-        if index == 0 {
-            out.push_str("\nNot available here\n");
+        for advice in ours {
+            out.push_str(&format!("  {}\n", named(advice)));
+            // A command is copied, and stays in one line.
+            out.push_str(&match &advice.run {
+                Some(run) => format!("      {}\n", text::shell_line(run)),
+                None => wrapped(&advice.why, 6),
+            });
         }
-        out.push_str(&format!("  {}\n", named(advice)));
-        out.push_str(&wrapped(&advice.why, 6));
     }
     out
 }
@@ -74,7 +75,7 @@ fn unknown(all: &[Advice]) -> String {
 /// The topic, and what it is about.
 fn named(advice: &Advice) -> String {
     let about = advice.about.as_ref().map_or(String::new(), |about| format!(": {about}"));
-    format!("{}{about}", advice.topic.title())
+    format!("{}{about}", advice.topic.title)
 }
 
 fn head(opening: &Opening<'_>, target: &Target) -> String {
@@ -137,7 +138,7 @@ pub fn piece(advice: &Advice) -> String {
 fn headline_with_figure(advice: &Advice) -> String {
     let is_left =
         matches!(advice.decision, Decision::Leave | Decision::AsItIs | Decision::Unresolved);
-    let told = advice.gain.filter(|_| is_left).map(|gain| format!(": {}", figure(&gain)));
+    let told = advice.gain.filter(|_| is_left).map(|gain| format!(": {gain}"));
     headline(advice) + &told.unwrap_or_default()
 }
 
@@ -155,27 +156,20 @@ pub(crate) fn headline(advice: &Advice) -> String {
     }
 }
 
-pub(crate) fn figure(gain: &Gain) -> String {
-    text::with_interval(gain.ratio, gain.ci)
-}
-
 fn gained(gain: &Gain) -> String {
     if gain.cells == 1 {
-        return format!("{}, 1 cell", figure(gain));
+        return format!("{gain}, 1 cell");
     }
     format!(
-        "{} over {} cells (geometric mean); the least {}, the most {}",
-        figure(gain),
-        gain.cells,
-        text::with_interval(gain.least.0, gain.least.1),
-        text::with_interval(gain.most.0, gain.most.1),
+        "{gain} over {} cells (geometric mean); the least {}, the most {}",
+        gain.cells, gain.least, gain.most,
     )
 }
 
 /// One line for both, if there are two.
 fn both_tunables(all: &[Advice]) -> Option<String> {
     let tunable = |advice: &Advice| match &advice.value {
-        Some(Value::Tunable(name, value)) => Some(format!("{name}={value}")),
+        Some(Value::Glibc { name, value }) => Some(format!("{name}={value}")),
         _ => None,
     };
     let set: Vec<String> = all.iter().filter_map(tunable).collect();
@@ -203,47 +197,7 @@ fn left_out(sources: &[Source]) -> String {
     out
 }
 
-pub fn json_of(advice: &Advice) -> Json {
-    let mut object = json!({
-        "topic": advice.topic.slug(),
-        "what": advice.topic.title(),
-        "about": advice.about,
-        "decision": advice.decision.as_str(),
-        "setting": advice.setting,
-        "current": advice.current,
-        "why": advice.why,
-        "records": advice.records,
-    });
-    if let Some(gain) = &advice.gain {
-        object["gain"] = gain_json(gain);
-    }
-    match &advice.value {
-        Some(Value::Sysctl(name, value)) => {
-            object["value"] = json!({"kind": "sysctl", "name": name, "value": value});
-        }
-        Some(Value::Tunable(name, value)) => {
-            object["value"] = json!({"kind": "glibc", "name": name, "value": value});
-        }
-        None => {}
-    }
-    if let Some(run) = &advice.run {
-        object["measure"] = json!(run);
-    }
-    object
-}
-
-pub fn gain_json(gain: &Gain) -> Json {
-    let end = |(ratio, ci): (f64, (f64, f64))| json!({"ratio": ratio, "ci": [ci.0, ci.1]});
-    json!({
-        "ratio": gain.ratio,
-        "ci": [gain.ci.0, gain.ci.1],
-        "verdict": gain.verdict().as_str(),
-        "cells": gain.cells,
-        "least": end(gain.least),
-        "most": end(gain.most),
-    })
-}
-
+/// What `--json` prints.
 pub fn object(all: &[Advice], target: &Target, sources: &[Source]) -> Json {
     let list = |counted: bool| -> Vec<Json> {
         sources
@@ -261,7 +215,7 @@ pub fn object(all: &[Advice], target: &Target, sources: &[Source]) -> Json {
     };
     json!({
         "machine": target.machine,
-        "advice": all.iter().map(json_of).collect::<Vec<Json>>(),
+        "advice": all,
         "counted": list(true),
         "not_counted": list(false),
     })

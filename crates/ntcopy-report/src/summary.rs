@@ -5,7 +5,7 @@ use ntcopy_record::advice::{self, Advice, Choice, Decision, Gain, Target, Topic,
 use ntcopy_record::stats::Verdict;
 use ntcopy_record::{Machine, Record, compare, verdict};
 
-use crate::advice::{figure, headline};
+use crate::advice::headline;
 use crate::hot;
 use crate::text;
 
@@ -56,14 +56,6 @@ fn labelled(label: &str, words: &str) -> String {
 /// What a hint may cost anywhere.
 const READER: &str = "A reader that touches the bytes on this machine waits for memory.";
 
-/// What is to be set for sends, and beside that.
-fn to_set(all: &[Advice], choice: Choice) -> String {
-    let sends = sends(all).filter(|sends| sends.decision == Decision::Set);
-    let said = sends.into_iter().chain(beside(all, choice));
-    let said: Vec<&str> = said.filter_map(|advice| advice.setting.as_deref()).collect();
-    if said.is_empty() { "nothing".to_owned() } else { said.join("; ") }
-}
-
 /// A summary for each machine that the records are of, in the order in which they are met.
 #[must_use]
 pub fn summaries(records: &[Record]) -> Vec<Summary> {
@@ -89,13 +81,16 @@ pub fn of(machine: &Machine, mut records: Vec<&Record>) -> Summary {
     advice.retain(|one| !matches!(one.decision, Decision::NoEvidence | Decision::NotHere));
     let answer = sends(&advice).and_then(answer);
     let choice = Choice::from_records(&counted);
-    let to_set = to_set(&advice, choice);
+    let told = told(&advice, choice);
+    let set = told.iter().filter(|one| one.decision == Decision::Set);
+    let to_set: Vec<&str> = set.filter_map(|one| one.setting.as_deref()).collect();
+    let to_set = if to_set.is_empty() { "nothing".to_owned() } else { to_set.join("; ") };
     let set = sends(&advice).filter(|sends| sends.decision == Decision::Set);
     let costs = set.and_then(|sends| Some(format!("{} {READER}", sends.costs.as_deref()?)));
-    let settings = settings(&advice, choice);
+    let settings = told.into_iter().map(setting).collect();
     let mut sentences: Vec<String> =
         sends(&advice).map(|sends| sends.why.clone()).into_iter().collect();
-    sentences.extend(hot::worst(&counted).and_then(|hot| hot.sentence(choice.mode())));
+    sentences.extend(hot::worst(&counted).and_then(|hot| hot.sentence(choice.mode)));
     if sentences.is_empty() {
         // Nothing here says what to set for sends; the newest record says what it is about.
         let newest = records.first().map(|record| verdict::sentences(record));
@@ -106,7 +101,7 @@ pub fn of(machine: &Machine, mut records: Vec<&Record>) -> Summary {
 
 /// The advice about sends over unix sockets: always the first about sends.
 fn sends(all: &[Advice]) -> Option<&Advice> {
-    all.iter().find(|advice| advice.topic == Topic::Sends)
+    all.iter().find(|advice| advice.topic == Topic::SENDS)
 }
 
 /// `Hint large sends: 1.15x to 1.26x from 16 MiB in flight on; they lose below`.
@@ -120,7 +115,7 @@ fn answer(sends: &Advice) -> Option<String> {
         }
         (Decision::Set, None) => format!("Hint large sends: {range}"),
         (Decision::Leave, _) => format!("Leave hints off here: {range}"),
-        (Decision::AsItIs, _) if gain.verdict() == Verdict::Equal => {
+        (Decision::AsItIs, _) if gain.verdict == Verdict::Equal => {
             format!("Hints are as fast as plain sends here: {range}")
         }
         (Decision::AsItIs, _) => format!("Hint only what you measured: {range}"),
@@ -131,29 +126,27 @@ fn answer(sends: &Advice) -> Option<String> {
 
 /// `1.20x to 1.90x`, over the cells of a gain.
 fn range(gain: &Gain) -> String {
-    let (least, most) = (text::ratio(gain.least.0), text::ratio(gain.most.0));
+    let (least, most) = (text::ratio(gain.least.ratio), text::ratio(gain.most.ratio));
     if least == most { least } else { format!("{least} to {most}") }
 }
 
-/// The advice about sends over unix sockets, and what is to be set beside it.
-fn settings(all: &[Advice], choice: Choice) -> Vec<String> {
+/// What is advised about sends, and beside it what differs from what the kernel starts with; no number
+/// of the rule where that is not asked.
+fn told(all: &[Advice], choice: Choice) -> Vec<&Advice> {
     let Some(sends) = sends(all) else { return Vec::new() };
-    let with_figure = |advice: &Advice| {
-        let gain = advice.gain.as_ref().map(|gain| format!(": {}", figure(gain)));
-        text::sentence(&(headline(advice) + &gain.unwrap_or_default()))
-    };
-    std::iter::once(sends).chain(beside(all, choice)).map(with_figure).collect()
-}
-
-/// What differs from what the kernel starts with; no number of the rule where that is not asked.
-fn beside(all: &[Advice], choice: Choice) -> impl Iterator<Item = &Advice> {
-    let is_asked =
-        move |advice: &&Advice| choice == Choice::Rule || advice.topic != Topic::CacheBytesSysctl;
-    all.iter().filter(|advice| changes_default(advice)).filter(is_asked)
+    let is_asked = |advice: &Advice| choice == Choice::RULE || advice.topic != Topic::CACHE_BYTES;
+    let beside = all.iter().filter(|advice| changes_default(advice) && is_asked(advice));
+    std::iter::once(sends).chain(beside).collect()
 }
 
 /// Whether a setting is other than what the kernel starts with: the rule.
 fn changes_default(advice: &Advice) -> bool {
-    let is_default = |name: &str, value: u64| name == Topic::HintSysctl.slug() && value == 1;
-    matches!(&advice.value, Some(Value::Sysctl(name, value)) if !is_default(name, *value))
+    let is_default = |name, value| name == Topic::HINTS.slug && value == 1;
+    matches!(advice.value, Some(Value::Sysctl { name, value }) if !is_default(name, value))
+}
+
+/// `USE SO_NTCOPY: 1.31x (1.28-1.35).`
+fn setting(advice: &Advice) -> String {
+    let gain = advice.gain.as_ref().map(|gain| format!(": {gain}"));
+    text::sentence(&(headline(advice) + &gain.unwrap_or_default()))
 }

@@ -8,11 +8,7 @@ use ntcopy_record::advice::{Advice, Decision, Source, Target, Topic, Value, advi
 use ntcopy_report::advice::{Opening, terminal};
 
 fn target(record: &Record) -> Target {
-    Target {
-        machine: record.machine.clone(),
-        profile: None,
-        sysctls: [Some(0), None],
-    }
+    Target { machine: record.machine.clone(), profile: None, sysctls: [Some(0), None] }
 }
 
 fn advice() -> (Vec<Advice>, Target) {
@@ -21,21 +17,9 @@ fn advice() -> (Vec<Advice>, Target) {
     (advise(&[&record], &target), target)
 }
 
-fn tunable(topic: Topic, name: &str, bytes: u64) -> Advice {
-    Advice {
-        topic,
-        about: None,
-        decision: Decision::Set,
-        setting: Some(format!("GLIBC_TUNABLES={name}={bytes}")),
-        value: Some(Value::Tunable(name.into(), bytes)),
-        current: None,
-        wins_from: None,
-        gain: None,
-        why: "It wins.".into(),
-        costs: None,
-        records: vec!["a-record".into()],
-        run: None,
-    }
+fn tunable(topic: Topic, name: &'static str, value: u64) -> Advice {
+    let value = Some(Value::Glibc { name, value });
+    Advice { value, ..Advice::bare(topic, Decision::Set, "It wins.") }
 }
 
 const UNKNOWN: Opening<'static> = Opening { origin: "nowhere", verdict: &[] };
@@ -93,8 +77,8 @@ fn both_tunables_are_said_in_one_line() {
     let memcpy = "glibc.cpu.x86_non_temporal_threshold";
     let memset = "glibc.cpu.x86_memset_non_temporal_threshold";
     let all = [
-        tunable(Topic::MemcpyThreshold, memcpy, 1 << 20),
-        tunable(Topic::MemsetThreshold, memset, 2 << 20),
+        tunable(Topic::MEMCPY_THRESHOLD, memcpy, 1 << 20),
+        tunable(Topic::MEMSET_THRESHOLD, memset, 2 << 20),
     ];
     let target = target(&synthetic_rounds());
     let text = terminal(&UNKNOWN, &all, &target, &[]);

@@ -5,7 +5,7 @@
 //! nowhere else; only these tell anything.
 
 use super::pays::Pays;
-use super::points::{Point, Question, argument, number, points};
+use super::points::{Point, Question, number, points};
 use super::{Advice, Decision, Target, Topic, Value};
 use crate::record::{Cell, Machine, Record};
 use crate::stats::THROUGHPUT;
@@ -32,7 +32,7 @@ pub struct Function {
 }
 
 pub const MEMCPY: Function = Function {
-    topic: Topic::MemcpyThreshold,
+    topic: Topic::MEMCPY_THRESHOLD,
     name: "memcpy",
     tunable: "glibc.cpu.x86_non_temporal_threshold",
     since: (2, 29),
@@ -40,7 +40,7 @@ pub const MEMCPY: Function = Function {
 };
 
 pub const MEMSET: Function = Function {
-    topic: Topic::MemsetThreshold,
+    topic: Topic::MEMSET_THRESHOLD,
     name: "memset",
     tunable: "glibc.cpu.x86_memset_non_temporal_threshold",
     since: (2, 40),
@@ -85,22 +85,20 @@ pub fn advice(function: &Function, records: &[&Record], target: &Target) -> Advi
     let thing = format!("Lower thresholds of {}", function.name);
     let pays = Pays {
         topic: function.topic,
-        points: &points,
-        smaller: &[],
         thing: &thing,
         unit: "a call",
-        setting: &|from| format!("GLIBC_TUNABLES={tunable}={from}"),
+        setting: &|from| format!("GLIBC_TUNABLES={tunable}={}", from.0),
         leave: &format!("another threshold of {}", function.name),
         least: None,
         run: &run,
     };
-    let (mut advice, used) = pays.answer();
+    let (mut advice, used) = pays.answer(&points);
     if let (Decision::Set, Some(smallest)) = (advice.decision, used.first()) {
         if smallest.size_bytes == now {
             advice.decision = Decision::AsItIs;
             advice.why.push_str(" That is how it is set already.");
         } else {
-            advice.value = Some(Value::Tunable(tunable.to_owned(), smallest.size_bytes));
+            advice.value = Some(Value::Glibc { name: tunable, value: smallest.size_bytes });
         }
     }
     advice.current = Some(format!("{tunable}={now} ({})", Bytes(now)));
@@ -128,9 +126,8 @@ fn sooner<'a>(function: &Function, records: &[&'a Record]) -> Vec<Point<'a>> {
         other: LIBC,
         metric: THROUGHPUT,
         size: "size_bytes",
-        is_about: &is_between,
     };
-    points(records, &question)
+    points(records, &question, &is_between)
 }
 
 /// What measures sizes from the level-2 cache, since what fits that is better left there, in powers
@@ -138,7 +135,7 @@ fn sooner<'a>(function: &Function, records: &[&'a Record]) -> Vec<Point<'a>> {
 fn run(function: &Function, now: u64, target: &Target) -> Option<Vec<String>> {
     let least = l2_bytes(target).max(LEAST_L2_BYTES).next_power_of_two();
     let sizes = (0..).map(|step| least << step).take_while(|size| *size < now.min(1 << 40));
-    let sizes: Vec<String> = sizes.map(argument).collect();
+    let sizes: Vec<String> = sizes.map(|size| Bytes(size).argument()).collect();
     let first = sizes.first()?;
     let command = ["ntcopy", "bench", function.name, "--modes", TUNED, "--libc-threshold", first];
     let list = sizes.join(",");

@@ -1,7 +1,7 @@
 //! Hints on sends: one choice for a machine, which every piece of advice about sends follows.
 
-use super::pays::{Pays, say_together};
-use super::points::{Gain, Point, Question, cells, figure, points, tally, word};
+use super::pays::{Pays, name_kernel, say_together};
+use super::points::{Gain, Point, Question, cells, ids, points, split, tally, word};
 use super::{Advice, Decision, Target, Topic, Value};
 use crate::lists::unique;
 use crate::record::{Cache, Cell, ExperimentKind, Machine, Record};
@@ -24,50 +24,43 @@ const CHEAP: f64 = 0.95;
 
 /// What becomes of hints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
-    /// The kernel's rule decides.
-    Rule,
-    /// They are obeyed.
-    Obey,
+pub struct Choice {
+    /// The mode of experiments that sends so.
+    pub mode: &'static str,
+    /// What a program sets.
+    option: &'static str,
+    /// What is set for all programs.
+    sysctl: u64,
 }
 
 impl Choice {
+    /// The kernel's rule decides.
+    pub const RULE: Choice =
+        Choice { mode: ADAPTIVE, option: "SO_NTCOPY = NTCOPY_SOCK_EVERY (2)", sysctl: 1 };
+    /// They are obeyed.
+    pub const OBEY: Choice =
+        Choice { mode: NT, option: "SO_NTCOPY = NTCOPY_SOCK_OBEY (3)", sysctl: 2 };
+
     /// Obeyed hints, where these win over all cells and are better than the rule by more than what
     /// counts as equal, with the whole interval; and where the rule was not measured, so that what
     /// was can be told.
     #[must_use]
     pub fn from_records(records: &[&Record]) -> Choice {
         let gain = |mode, other| Gain::of(&rounds(records, "unix", mode, other));
-        let Some(obeyed) = gain(NT, COPY) else { return Choice::Rule };
-        let is_better = |beside: Gain| beside.ci.0 > *EQUAL.end();
+        let Some(obeyed) = gain(NT, COPY) else { return Choice::RULE };
+        let is_better = |beside: Gain| beside.all.ci.0 > *EQUAL.end();
         match gain(ADAPTIVE, COPY) {
-            None => Choice::Obey,
-            Some(_) if obeyed.verdict() != Verdict::Win => Choice::Rule,
-            Some(_) if gain(NT, ADAPTIVE).is_some_and(is_better) => Choice::Obey,
-            Some(_) => Choice::Rule,
-        }
-    }
-
-    /// The mode of experiments that sends so.
-    #[must_use]
-    pub fn mode(self) -> &'static str {
-        match self {
-            Choice::Rule => ADAPTIVE,
-            Choice::Obey => NT,
-        }
-    }
-
-    pub(super) fn option(self) -> &'static str {
-        match self {
-            Choice::Rule => "SO_NTCOPY = NTCOPY_SOCK_EVERY (2)",
-            Choice::Obey => "SO_NTCOPY = NTCOPY_SOCK_OBEY (3)",
+            None => Choice::OBEY,
+            Some(_) if obeyed.verdict != Verdict::Win => Choice::RULE,
+            Some(_) if gain(NT, ADAPTIVE).is_some_and(is_better) => Choice::OBEY,
+            Some(_) => Choice::RULE,
         }
     }
 
     fn sends(self, family: &str) -> String {
         match self {
-            Choice::Rule => format!("Hinted sends ({family} sockets, by the rule)"),
-            Choice::Obey => format!("Obeyed hints ({family} sockets)"),
+            Choice::RULE => format!("Hinted sends ({family} sockets, by the rule)"),
+            _ => format!("Obeyed hints ({family} sockets)"),
         }
     }
 }
@@ -85,14 +78,17 @@ pub(super) fn rounds<'a>(
         other,
         metric: THROUGHPUT,
         size: "in_flight_bytes",
-        is_about: &|_, cell| {
-            // What small pieces come to says nothing of whole objects.
-            word(&cell.params, "form") == Some("rounds")
-                && family_of(cell) == family
-                && !cell.params.contains_key("pieces")
-        },
     };
-    points(records, &question)
+    points(records, &question, &|_, cell| is_round(cell, family))
+}
+
+/// Whether a cell is of whole objects over sockets of a family, in rounds. What small pieces come to
+/// says nothing of those.
+#[must_use]
+pub fn is_round(cell: &Cell, family: &str) -> bool {
+    word(&cell.params, "form") == Some("rounds")
+        && family_of(cell) == family
+        && !cell.params.contains_key("pieces")
 }
 
 fn family_of(cell: &Cell) -> &str {
@@ -109,53 +105,35 @@ fn families<'a>(records: &[&'a Record]) -> Vec<&'a str> {
 /// Sends of each family, hinted as was chosen; unix sockets first.
 pub(super) fn sends(records: &[&Record], choice: Choice) -> Vec<Advice> {
     let of_family = |family: &str| {
-        let points = rounds(records, family, choice.mode(), COPY);
+        let points = rounds(records, family, choice.mode, COPY);
         let is_told = family == "unix" || !points.is_empty();
-        is_told.then(|| hinted((family, choice), (&points, &[]), CHEAP))
+        is_told.then(|| hinted((family, choice), (&points, 0), CHEAP))
     };
     families(records).into_iter().filter_map(of_family).collect()
 }
 
-/// What hinted sends of a family come to in these cells; beside them those with less in flight.
+/// What hinted sends of a family come to in these cells, of which those with least are told beside
+/// the others.
 pub(super) fn hinted(
     (family, choice): (&str, Choice),
-    (points, smaller): (&[Point<'_>], &[Point<'_>]),
+    (points, beside): (&[Point<'_>], usize),
     least: f64,
 ) -> Advice {
-    let (thing, option) = (choice.sends(family), choice.option());
     let pays = Pays {
-        topic: Topic::Sends,
-        points,
-        smaller,
-        thing: &thing,
+        topic: Topic::SENDS,
+        thing: &choice.sends(family),
         unit: "in flight",
         setting: &|from| {
-            format!(
-                "{option} in programs with {} or more in flight on {family} sockets",
-                Bytes(from)
-            )
+            let option = choice.option;
+            format!("{option} in programs with {from} or more in flight on {family} sockets")
         },
         leave: "SO_NTCOPY",
         least: Some(least),
         run: &RUN_SWEEP,
     };
-    let (mut advice, used) = pays.answer();
-    name_kernel(&mut advice, &used);
-    advice.about = Some(format!("{family} sockets"));
-    advice
-}
-
-/// Says which kernel the figures are of: not always the one that runs.
-pub(super) fn name_kernel(advice: &mut Advice, used: &[&Point<'_>]) {
-    if let Some(point) = used.first() {
-        let machine = &point.record.machine;
-        if machine.kernel_kind != "host" {
-            advice.why.push_str(&format!(
-                " Measured in {} ({}), whose system calls cost more than a running kernel's.",
-                machine.kernel_release, machine.kernel_kind
-            ));
-        }
-    }
+    let (mut advice, used) = pays.answer_from(points, beside);
+    name_kernel(&mut advice, used);
+    Advice { about: Some(format!("{family} sockets")), ..advice }
 }
 
 fn current(name: &str, value: Option<u64>) -> Option<String> {
@@ -165,8 +143,8 @@ fn current(name: &str, value: Option<u64>) -> Option<String> {
     })
 }
 
-fn sysctl(name: &str, value: u64) -> (Option<String>, Option<Value>) {
-    (Some(format!("sysctl -w {name}={value}")), Some(Value::Sysctl(name.to_owned(), value)))
+fn sysctl(name: &'static str, value: u64) -> (Option<String>, Option<Value>) {
+    (Some(format!("sysctl -w {name}={value}")), Some(Value::Sysctl { name, value }))
 }
 
 /// `net.core.ntcopy`: what was said of sends over unix sockets, for the whole machine.
@@ -175,7 +153,7 @@ pub(super) fn setting(
     (choice, sends): (Choice, &Advice),
     target: &Target,
 ) -> Advice {
-    let topic = Topic::HintSysctl;
+    let topic = Topic::HINTS;
     let by_rule = rounds(records, "unix", ADAPTIVE, COPY);
     let mut advice = if by_rule.is_empty() {
         let why = "Hinted sends were not measured by the rule on this machine.";
@@ -183,26 +161,21 @@ pub(super) fn setting(
     } else {
         Advice { topic, about: None, setting: Some(HINTS.to_owned()), ..sends.clone() }
     };
-    match (advice.decision, choice) {
-        (Decision::Set, Choice::Rule) => {
-            (advice.setting, advice.value) = sysctl(HINTS, 1);
-            advice.setting = advice.setting.map(|setting| format!("{setting} (the default)"));
+    if advice.decision == Decision::Leave {
+        advice.setting = Some("hints (net.core.ntcopy = 0 ignores them)".to_owned());
+    }
+    if advice.decision == Decision::Set {
+        let default = if choice == Choice::RULE { " (the default)" } else { "" };
+        let (setting, value) = sysctl(HINTS, choice.sysctl);
+        (advice.setting, advice.value) = (setting.map(|setting| setting + default), value);
+        // None beside itself.
+        let against_rule = rounds(records, "unix", choice.mode, ADAPTIVE);
+        if let Some(gain) = Gain::of(&against_rule) {
+            let over = cells(gain.cells);
+            let words =
+                format!(" Over {over} they are at {gain} of sends that the rule decides about.");
+            advice.why.push_str(&words);
         }
-        (Decision::Set, Choice::Obey) => {
-            (advice.setting, advice.value) = sysctl(HINTS, 2);
-            let against_rule = rounds(records, "unix", NT, ADAPTIVE);
-            advice.why.push_str(&Gain::of(&against_rule).map_or(String::new(), |gain| {
-                format!(
-                    " Over {} they are at {} of sends that the rule decides about.",
-                    cells(gain.cells),
-                    figure(gain.ratio, gain.ci)
-                )
-            }));
-        }
-        (Decision::Leave, _) => {
-            advice.setting = Some("hints (net.core.ntcopy = 0 ignores them)".to_owned());
-        }
-        _ => {}
     }
     advice.current = current(HINTS, target.sysctls[0]);
     advice
@@ -234,8 +207,7 @@ pub enum Gains {
 /// together, as a sum of logarithms, so that one cell that something disturbed does not decide
 /// alone. None without cells.
 fn best_number<'a>(records: &[&'a Record]) -> Option<(CacheBytes, Vec<Point<'a>>)> {
-    let mut cells = rounds(records, "unix", NT, COPY);
-    cells.sort_by_key(|point| point.size_bytes);
+    let cells = rounds(records, "unix", NT, COPY);
     let (least, most) = (cells.first()?.size_bytes, cells.last()?.size_bytes);
     let (mut sum, mut best) = (0.0, (0.0, None));
     for (at, point) in cells.iter().enumerate().rev() {
@@ -247,14 +219,14 @@ fn best_number<'a>(records: &[&'a Record]) -> Option<(CacheBytes, Vec<Point<'a>>
         }
     }
     // Half way to what is copied normally, as the rule meets neither to the byte.
-    let below = |bytes| cells.iter().map(|point| point.size_bytes).rfind(|size| *size < bytes);
+    let below = |bytes| split(&cells, bytes).0.last().map_or(0, |point| point.size_bytes);
     let (bytes, gains) = match best.1 {
         Some(bytes) if bytes == least => (bytes / 2, Gains::Everywhere),
-        Some(bytes) => (bytes.midpoint(below(bytes).unwrap_or(0)), Gains::From),
+        Some(bytes) => (bytes.midpoint(below(bytes)), Gains::From),
         None => ((most + 1).next_power_of_two(), Gains::Nowhere),
     };
-    let gaining = cells.iter().filter(|point| point.size_bytes >= bytes);
-    Some((CacheBytes { bytes, gains, gain: Gain::of(gaining) }, cells))
+    let gain = Gain::of(split(&cells, bytes).1);
+    Some((CacheBytes { bytes, gains, gain }, cells))
 }
 
 /// The rule's number by a record of plain and obeyed sends in rounds; none if it is not one.
@@ -274,7 +246,7 @@ pub(super) fn cache_bytes(records: &[&Record], choice: Choice, target: &Target) 
         }
         None => {
             let why = "Obeyed hints and plain sends were not measured side by side.";
-            Advice::no_evidence(Topic::CacheBytesSysctl, why, &CALIBRATE)
+            Advice::no_evidence(Topic::CACHE_BYTES, why, &CALIBRATE)
         }
     };
     advice.current = current(CACHE_BYTES, target.sysctls[1]);
@@ -305,54 +277,43 @@ fn judge_number(
     choice: Choice,
 ) -> Advice {
     let CacheBytes { bytes, gains, gain } = *number;
-    let (gaining, other): (Vec<&Point<'_>>, Vec<&Point<'_>>) =
-        cells_of.iter().partition(|point| point.size_bytes >= bytes);
-    let used = if gaining.is_empty() { &other } else { &gaining };
-    let beside_rule = beside_rule(cells_of, bytes);
-    let mut why = why_number(number, &gaining, &other);
-    let wins = |gain: Option<Gain>| gain.is_some_and(|gain| gain.verdict() == Verdict::Win);
-    let without = |gain: Option<Gain>| gain.map_or(Decision::AsItIs, |gain| gain.without_setting());
-    let (decision, gain) = match (gains, beside_rule) {
+    let (other, gaining) = split(cells_of, bytes);
+    let mut why = why_number(number, gaining, other);
+    // Where hints lose with this number, they may win with the kernel's own.
+    let judged = |gain: Option<Gain>| match gain.map(|gain| gain.verdict) {
+        Some(Verdict::Win) => Decision::Set,
+        Some(Verdict::Unresolved) => Decision::Unresolved,
+        _ => Decision::AsItIs,
+    };
+    let (mut decision, gain) = match (gains, beside_rule(cells_of, bytes)) {
         (Gains::Nowhere, _) => (Decision::Leave, gain),
-        (_, Some(_)) if choice == Choice::Obey => {
+        (_, Some(_)) if choice == Choice::OBEY => {
             why.push_str(" Hints that are obeyed do not ask the rule.");
             (Decision::AsItIs, gain)
         }
         (_, Some(beside)) => {
             why.push_str(&format!(
-                " The rule with this number would be at {} of the rule with its own.",
-                figure(beside.ratio, beside.ci)
+                " The rule with this number would be at {beside} of the rule with its own."
             ));
-            let is_worth_it = wins(Some(beside)) && !EQUAL.contains(&beside.ratio);
-            (if is_worth_it { Decision::Set } else { without(Some(beside)) }, Some(beside))
+            let is_as_good = EQUAL.contains(&beside.all.ratio) && beside.verdict == Verdict::Win;
+            (if is_as_good { Decision::AsItIs } else { judged(Some(beside)) }, Some(beside))
         }
-        (_, None) if wins(gain) => (Decision::Set, gain),
-        (_, None) => (without(gain), gain),
+        (_, None) => (judged(gain), gain),
     };
-    let together = Gain::of(together);
-    let decision = if decision == Decision::Set {
+    if decision == Decision::Set {
+        let together = Gain::of(together);
         why.push_str(&what_decides(together));
-        if wins(together) { Decision::AsItIs } else { Decision::Set }
-    } else {
-        decision
-    };
+        if together.is_some_and(|gain| gain.verdict == Verdict::Win) {
+            decision = Decision::AsItIs;
+        }
+    }
     let (setting, value) = match decision {
         Decision::Set => sysctl(CACHE_BYTES, bytes),
         Decision::Leave => (Some(format!("{CACHE_BYTES}, and hints")), None),
         _ => (Some(CACHE_BYTES.to_owned()), None),
     };
-    // What loses beside its own number is left off, but no hint is.
-    let decision = match (decision, gains) {
-        (Decision::Leave, Gains::From | Gains::Everywhere) => Decision::AsItIs,
-        (decision, _) => decision,
-    };
-    Advice {
-        setting,
-        value,
-        gain,
-        records: super::points::ids(used),
-        ..Advice::bare(Topic::CacheBytesSysctl, decision, why)
-    }
+    let records = ids(if gaining.is_empty() { other } else { gaining });
+    Advice { setting, value, gain, records, ..Advice::bare(Topic::CACHE_BYTES, decision, why) }
 }
 
 /// Whether sends alone decide, by what sends and another program's walks together gain below the
@@ -363,8 +324,8 @@ fn what_decides(together: Option<Gain>) -> String {
                 below that (ntcopy bench retention)."
             .to_owned();
     };
-    let told = format!("{} over {}", figure(gain.ratio, gain.ci), cells(gain.cells));
-    match gain.verdict() {
+    let told = format!("{gain} over {}", cells(gain.cells));
+    match gain.verdict {
         Verdict::Win => format!(
             " Sends and another program's walks together gain by hints below that, {told}, and \
              would not with this number: that decides, and the number stays."
@@ -376,7 +337,7 @@ fn what_decides(together: Option<Gain>) -> String {
     }
 }
 
-fn why_number(number: &CacheBytes, gaining: &[&Point<'_>], other: &[&Point<'_>]) -> String {
+fn why_number(number: &CacheBytes, gaining: &[Point<'_>], other: &[Point<'_>]) -> String {
     let from = Bytes(number.bytes);
     match number.gains {
         Gains::Nowhere => format!(
@@ -418,9 +379,8 @@ fn beside_hot_set<'a>(records: &[&'a Record], mode: &str, metric: &'static str) 
         other: COPY,
         metric,
         size: "in_flight_bytes",
-        is_about: &|_, cell| word(&cell.params, "form") == Some("victim"),
     };
-    points(records, &question)
+    points(records, &question, &|_, cell| word(&cell.params, "form") == Some("victim"))
 }
 
 /// What hinted sends leave of a hot set on the sender's CPU, hinted as was chosen for sends.
@@ -428,19 +388,17 @@ pub(super) fn hot_set(records: &[&Record], (choice, sends): (Choice, &Advice)) -
     let beside = |mode| beside_hot_set(records, mode, WALKS);
     let is_open = sends.decision == Decision::NoEvidence;
     let mut choice = choice;
-    let mut found = beside(choice.mode());
+    let mut found = beside(choice.mode);
     if found.is_empty() && is_open {
         // Nothing was chosen for sends, so what was measured may be.
-        choice = Choice::Obey;
-        found = beside(choice.mode());
+        choice = Choice::OBEY;
+        found = beside(choice.mode);
     }
-    let (mode, option) = (choice.mode(), choice.option());
+    let (mode, option) = (choice.mode, choice.option);
     let thing = format!("For a hot set on the sender's CPU, hinted sends ({option})");
     let run = ["ntcopy", "bench", "retention", "--kernel", "um", "--modes", mode];
     let pays = Pays {
-        topic: Topic::HotSetSends,
-        points: &found,
-        smaller: &[],
+        topic: Topic::HOT_SET_SENDS,
         thing: &thing,
         unit: "in flight",
         setting: &|_| match sends.decision {
@@ -451,8 +409,8 @@ pub(super) fn hot_set(records: &[&Record], (choice, sends): (Choice, &Advice)) -
         least: Some(1.0),
         run: &run,
     };
-    let (mut advice, used) = pays.answer();
-    say_together(&mut advice, &used, (mode, COPY), "sends");
-    name_kernel(&mut advice, &used);
+    let (mut advice, used) = pays.answer(&found);
+    say_together(&mut advice, used, (mode, COPY));
+    name_kernel(&mut advice, used);
     advice
 }

@@ -1,7 +1,7 @@
 //! A program that runs: what hinted sends are worth with as much in flight as it has.
 
 use super::hints::{COPY, Choice, hinted, rounds};
-use super::points::{Point, argument};
+use super::points::Point;
 use super::{Advice, Decision, Topic};
 use crate::record::Record;
 use crate::units::Bytes;
@@ -35,19 +35,18 @@ pub fn for_program(records: &[&Record], seen: InFlight<'_>) -> Advice {
         );
         let setting = Some("SO_NTCOPY".to_owned());
         let about = Some(format!("{family} sockets"));
-        return Advice { setting, about, ..Advice::bare(Topic::Sends, Decision::Leave, why) };
+        return Advice { setting, about, ..Advice::bare(Topic::SENDS, Decision::Leave, why) };
     }
     let mut records = records.to_vec();
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
     let choice = Choice::from_records(&records);
-    let points = rounds(&records, family, choice.mode(), COPY);
+    let points = rounds(&records, family, choice.mode, COPY);
     let from = points.partition_point(|point| point.size_bytes.saturating_mul(NEAR) < seen.bytes);
-    let (smaller, others) = points.split_at(from);
-    let to = others.partition_point(|point| point.size_bytes <= seen.bytes.saturating_mul(NEAR));
-    match &others[..to] {
-        [] => measure((seen, choice), &points),
-        near => hinted((family, choice), (near, smaller), 1.0),
+    let to = points.partition_point(|point| point.size_bytes <= seen.bytes.saturating_mul(NEAR));
+    if from == to {
+        return measure((seen, choice), &points);
     }
+    hinted((family, choice), (&points[..to], from), 1.0)
 }
 
 /// The command that measures what there is no figure of.
@@ -63,7 +62,7 @@ fn measure((seen, choice): (InFlight<'_>, Choice), points: &[Point<'_>]) -> Advi
     let sockets = seen.sockets.clamp(1, MOST_SOCKETS);
     let object = (seen.bytes / sockets).max(SMALLEST_OBJECT);
     // The nearest power of two that is not larger.
-    let object = argument(1 << object.ilog2());
+    let object = Bytes(1 << object.ilog2()).argument();
     let sockets = sockets.to_string();
     let run = [
         "ntcopy",
@@ -74,14 +73,14 @@ fn measure((seen, choice): (InFlight<'_>, Choice), points: &[Point<'_>]) -> Advi
         "--family",
         family,
         "--modes",
-        choice.mode(),
+        choice.mode,
         "--sockets",
         &sockets,
         "--object",
         &object,
     ];
     let about = Some(format!("{family} sockets"));
-    Advice { about, ..Advice::no_evidence(Topic::Sends, why, &run) }
+    Advice { about, ..Advice::no_evidence(Topic::SENDS, why, &run) }
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! The figures that advice rests on: cells of several records, by one size.
 
 use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Serialize;
 
 use super::Decision;
 use crate::compare::identity;
 use crate::record::{Cell, ExperimentKind, Record};
 pub(super) use crate::record::{number, word};
 use crate::stats::{self, Tally, Verdict, Versus, geomean, versus};
-pub(super) use crate::units::with_interval as figure;
-use crate::units::{Bytes, count};
+use crate::units::{Bytes, count, with_interval};
 
 /// A cell's result at its size.
 #[derive(Debug, Clone)]
@@ -22,7 +24,7 @@ pub struct Point<'a> {
 
 impl Point<'_> {
     pub fn verdict(&self) -> Verdict {
-        Verdict::from_interval(self.versus.ci)
+        self.versus.verdict()
     }
 
     pub fn number(&self, name: &str) -> Option<u64> {
@@ -30,23 +32,27 @@ impl Point<'_> {
     }
 }
 
+/// What is held against what, and by which size.
 pub struct Question<'q> {
     pub experiment: ExperimentKind,
     pub mode: &'q str,
     pub other: &'q str,
     pub metric: &'static str,
     pub size: &'q str,
-    pub is_about: &'q dyn Fn(&Record, &Cell) -> bool,
 }
 
-/// The results, ascending by size. Records come newest first; of one that was measured twice, the
-/// newest counts.
-pub fn points<'a>(records: &[&'a Record], question: &Question<'_>) -> Vec<Point<'a>> {
+/// The results in the cells that it is about, ascending by size. Records come newest first; of one
+/// that was measured twice, the newest counts.
+pub fn points<'a>(
+    records: &[&'a Record],
+    question: &Question<'_>,
+    is_about: &dyn Fn(&Record, &Cell) -> bool,
+) -> Vec<Point<'a>> {
     let mut seen = BTreeSet::new();
     let mut points = Vec::new();
     let ours = records.iter().filter(|record| record.header.experiment == question.experiment);
     for &record in ours {
-        for cell in record.cells.iter().filter(|cell| (question.is_about)(record, cell)) {
+        for cell in record.cells.iter().filter(|cell| is_about(record, cell)) {
             let Some(size_bytes) = number(&cell.params, question.size) else { continue };
             let key = identity(&cell.params);
             if seen.contains(&key) {
@@ -70,24 +76,55 @@ pub fn wins_from(points: &[Point<'_>]) -> Option<u64> {
     stats::wins_from(&points.iter().map(sized).collect::<Vec<_>>()).map(|(bytes, _)| bytes)
 }
 
-/// What some cells come to together.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Gain {
-    /// The ratio: of one cell its own, of several their geometric mean.
+/// The points below a size, and those from it on, of some that ascend.
+pub fn split<'p, 'a>(points: &'p [Point<'a>], from: u64) -> (&'p [Point<'a>], &'p [Point<'a>]) {
+    points.split_at(points.partition_point(|point| point.size_bytes < from))
+}
+
+/// A ratio with its 95 % interval: low, high.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Ratio {
     pub ratio: f64,
-    /// Its 95 % interval: low, high.
     pub ci: (f64, f64),
+}
+
+impl fmt::Display for Ratio {
+    /// `1.31x (1.28-1.35)`
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&with_interval(self.ratio, self.ci))
+    }
+}
+
+impl From<&Versus> for Ratio {
+    fn from(versus: &Versus) -> Ratio {
+        Ratio { ratio: versus.ratio, ci: versus.ci }
+    }
+}
+
+/// What some cells come to together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Gain {
+    /// Of one cell its own ratio, of several their geometric mean.
+    #[serde(flatten)]
+    pub all: Ratio,
+    pub verdict: Verdict,
     pub cells: usize,
     /// The cell that gains least.
-    pub least: (f64, (f64, f64)),
+    pub least: Ratio,
     /// The cell that gains most.
-    pub most: (f64, (f64, f64)),
+    pub most: Ratio,
+}
+
+impl fmt::Display for Gain {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.all, out)
+    }
 }
 
 impl Gain {
     /// The gain over some points; none without points.
-    pub(super) fn of<'p, 'a: 'p>(points: impl IntoIterator<Item = &'p Point<'a>>) -> Option<Gain> {
-        Gain::over(points.into_iter().map(|point| &point.versus))
+    pub(super) fn of(points: &[Point<'_>]) -> Option<Gain> {
+        Gain::over(points.iter().map(|point| &point.versus))
     }
 
     /// The gain over some results; none without results.
@@ -96,18 +133,14 @@ impl Gain {
         let by_ratio = |a: &&&Versus, b: &&&Versus| a.ratio.total_cmp(&b.ratio);
         let (least, most) = (all.iter().min_by(by_ratio)?, all.iter().max_by(by_ratio)?);
         let (ratio, ci) = geomean(all.iter().copied())?;
-        let end = |one: &Versus| (one.ratio, one.ci);
-        Some(Gain { ratio, ci, cells: all.len(), least: end(least), most: end(most) })
-    }
-
-    #[must_use]
-    pub fn verdict(&self) -> Verdict {
-        Verdict::from_interval(self.ci)
+        let verdict = Verdict::from_interval(ci);
+        let (least, most) = ((*least).into(), (*most).into());
+        Some(Gain { all: Ratio { ratio, ci }, verdict, cells: all.len(), least, most })
     }
 
     /// What to do where nothing is to be set.
     pub(super) fn without_setting(&self) -> Decision {
-        match self.verdict() {
+        match self.verdict {
             Verdict::Loss => Decision::Leave,
             Verdict::Unresolved => Decision::Unresolved,
             Verdict::Win | Verdict::Equal => Decision::AsItIs,
@@ -116,37 +149,34 @@ impl Gain {
 }
 
 /// How points came out, in words: `3 win, 1 loses (worst 0.89x (0.82-0.91) at 48 MiB in flight)`.
-pub fn tally(points: &[&Point<'_>], unit: &str) -> String {
-    let tally: Tally = points.iter().map(|point| point.verdict()).collect();
-    let mut parts = tally.words([
+pub fn tally(points: &[Point<'_>], unit: &str) -> String {
+    let tally: Tally = points.iter().map(Point::verdict).collect();
+    let worst = worst(points, unit).map_or(String::new(), |worst| format!(" (worst {worst})"));
+    let [loses, lose] = ["loses", "lose"].map(|word| format!("{word}{worst}"));
+    tally.words([
         ("wins", "win"),
-        ("loses", "lose"),
+        (&loses, &lose),
         ("makes no difference", "make no difference"),
         ("is unresolved", "are unresolved"),
-    ]);
-    let worst = worst(points).map(|worst| format!(" (worst {})", at(worst, unit)));
-    parts[1] = parts[1].take().map(|lost| lost + &worst.unwrap_or_default());
-    parts.into_iter().flatten().collect::<Vec<String>>().join(", ")
+    ])
 }
 
-/// Of those that lose, the one that loses most.
-fn worst<'p, 'a>(points: &[&'p Point<'a>]) -> Option<&'p Point<'a>> {
-    let losses = points.iter().copied().filter(|point| point.verdict() == Verdict::Loss);
-    losses.min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio))
+/// Those that lose.
+pub fn lost<'p, 'a>(points: &'p [Point<'a>]) -> impl Iterator<Item = &'p Point<'a>> {
+    points.iter().filter(|point| point.verdict() == Verdict::Loss)
 }
 
-/// `0.89x (0.82-0.91) at 48 MiB in flight`
-fn at(point: &Point<'_>, unit: &str) -> String {
-    let figure = figure(point.versus.ratio, point.versus.ci);
-    format!("{figure} at {} {unit}", Bytes(point.size_bytes))
+/// The one that loses most: `0.89x (0.82-0.91) at 48 MiB in flight`.
+fn worst(points: &[Point<'_>], unit: &str) -> Option<String> {
+    let worst = lost(points).min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio))?;
+    Some(format!("{} at {} {unit}", Ratio::from(&worst.versus), Bytes(worst.size_bytes)))
 }
 
 /// How many points lose, and the worst of them: `Of 12 cells 1 loses, 0.89x (0.82-0.91) at 48 MiB
 /// in flight.`
-pub fn losses(points: &[&Point<'_>], unit: &str) -> String {
+pub fn losses(points: &[Point<'_>], unit: &str) -> String {
     let of = cells(points.len());
-    let many = points.iter().filter(|point| point.verdict() == Verdict::Loss).count();
-    match (worst(points).map(|worst| at(worst, unit)), many) {
+    match (worst(points, unit), lost(points).count()) {
         (None, _) => format!("Of {of} none loses."),
         (Some(worst), 1) => format!("Of {of} 1 loses, {worst}."),
         (Some(worst), many) => format!("Of {of} {many} lose, the worst {worst}."),
@@ -154,17 +184,12 @@ pub fn losses(points: &[&Point<'_>], unit: &str) -> String {
 }
 
 /// The ids of the points' records, each once, newest first.
-pub fn ids(points: &[&Point<'_>]) -> Vec<String> {
+pub fn ids(points: &[Point<'_>]) -> Vec<String> {
     let mut headers: Vec<_> = points.iter().map(|point| &point.record.header).collect();
     headers.sort_by_key(|header| std::cmp::Reverse(header.started_unix_ns));
     let mut ids: Vec<String> = headers.into_iter().map(|header| header.id.clone()).collect();
     ids.dedup();
     ids
-}
-
-/// A size as an argument: `64KiB`, bare bytes where no unit divides it.
-pub fn argument(bytes: u64) -> String {
-    Bytes(bytes).argument()
 }
 
 pub fn cells(number: usize) -> String {

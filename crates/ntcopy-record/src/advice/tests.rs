@@ -1,6 +1,8 @@
+use serde_json::json;
+
 use super::*;
-use crate::record::testing::{Sketch, record};
-use crate::record::{Cache, Cell, Params};
+use crate::record::testing::{self, params, record};
+use crate::record::{Cache, Params};
 use crate::stats::{THROUGHPUT, Verdict, versus};
 
 const MIB: u64 = 1 << 20;
@@ -24,71 +26,59 @@ fn target() -> Target {
     Target::of(machine())
 }
 
-/// A record of an experiment: cells of these parameters, and in each the rates of the modes, the
-/// baseline first, with 2 % of noise.
-fn measured<R: AsRef<[u64]>>(experiment: &str, modes: &[&str], cells: &[(Params, R)]) -> Record {
-    let mut empty = record(modes, &[]);
-    empty.header.experiment = experiment.into();
-    empty.header.id = format!("20261121-000000-{experiment}-0000000{}", cells.len());
-    empty.machine = machine();
-    for (cell, (params, _)) in (0..).zip(cells) {
-        empty.cells.push(Cell { cell, params: params.clone() });
-    }
-    let mut sketch = Sketch::of(modes, empty);
-    for (cell, (_, rates)) in (0..).zip(cells) {
-        for pair in 0..5 {
-            let wobble = [98, 99, 100, 101, 102][pair as usize];
-            let rates: Vec<u64> = rates
-                .as_ref()
-                .iter()
-                .enumerate()
-                .map(|(at, rate)| rate * if at == 0 { 1000 } else { 10 * wobble })
-                .collect();
-            sketch.pair(cell, pair, &rates);
-        }
-    }
-    sketch.record()
-}
-
-fn params(numbers: &[(&str, u64)], words: &[(&str, &str)]) -> Params {
-    let numbers = numbers.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
-    let words = words.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
-    numbers.chain(words).collect()
+/// A record of an experiment on that machine: cells of these parameters, and in each the other modes
+/// in percent of the first.
+fn measured<R: AsRef<[u64]>>(
+    experiment: &str,
+    modes: &[&str],
+    cells: impl Iterator<Item = (Params, R)>,
+) -> Record {
+    let mut record = testing::measured(modes, cells);
+    record.header.experiment = experiment.into();
+    record.header.id = format!("20261121-000000-{experiment}-0000000{}", record.cells.len());
+    record.machine = machine();
+    record
 }
 
 /// glibc with a threshold of 4 MiB by glibc as it is, in percent, at these sizes in MiB.
 fn tuned(sizes: &[(u64, u64)]) -> Record {
-    let cells: Vec<(Params, Vec<u64>)> = sizes
-        .iter()
-        .map(|(mib, percent)| {
-            let numbers = [
-                ("size_bytes", mib * MIB),
-                ("threads", 1),
-                ("libc_tuned_threshold_bytes", 4 * MIB),
-            ];
-            let words = [("source", "cold"), ("destination", "cold")];
-            (params(&numbers, &words), vec![100, *percent])
-        })
-        .collect();
-    measured("memcpy", &["libc", "libc-tuned"], &cells)
+    let cell = |(mib, percent): &(u64, u64)| {
+        let asked = json!({
+            "size_bytes": mib * MIB, "threads": 1, "libc_tuned_threshold_bytes": 4 * MIB,
+            "source": "cold", "destination": "cold",
+        });
+        (params(asked), [*percent])
+    };
+    measured("memcpy", &["libc", "libc-tuned"], sizes.iter().map(cell))
 }
 
 /// Rounds of copy, nt and adaptive: (sockets, object, nt and adaptive in percent).
 pub(super) fn rounds(cells: &[(u64, u64, u64, u64)]) -> Record {
-    let cells: Vec<(Params, Vec<u64>)> = cells
-        .iter()
-        .map(|(sockets, object, nt, adaptive)| {
-            let numbers = [
-                ("sockets", *sockets),
-                ("object_bytes", *object),
-                ("in_flight_bytes", sockets * object),
-                ("dataset_bytes", MIB),
-            ];
-            let words = [("form", "rounds"), ("family", "unix")];
-            (params(&numbers, &words), vec![100, *nt, *adaptive])
-        })
-        .collect();
-    measured("unix", &["copy", "nt", "adaptive"], &cells)
+    let cell = |(sockets, object, nt, adaptive): &(u64, u64, u64, u64)| {
+        let asked = json!({
+            "sockets": sockets, "object_bytes": object, "in_flight_bytes": sockets * object,
+            "dataset_bytes": MIB, "form": "rounds", "family": "unix",
+        });
+        (params(asked), [*nt, *adaptive])
+    };
+    measured("unix", &["copy", "nt", "adaptive"], cells.iter().map(cell))
+}
+
+/// A hot set beside sends of these MiB in flight; nt and adaptive of walks, and of sends and walks
+/// together, in percent of copy.
+fn beside(cells: &[(u64, u64, u64)]) -> Record {
+    let cell = |(mib, nt, adaptive): &(u64, u64, u64)| {
+        let asked = json!({
+            "sockets": mib, "object_bytes": MIB, "in_flight_bytes": mib * MIB,
+            "dataset_bytes": MIB, "hot_set_bytes": MIB, "form": "victim",
+        });
+        (params(asked), [*nt, *adaptive])
+    };
+    let mut beside = measured("retention", &["copy", "nt", "adaptive"], cells.iter().map(cell));
+    for sample in &mut beside.samples {
+        sample.series = [("walk_ns".to_owned(), vec![sample.elapsed_ns])].into();
+    }
+    beside
 }
 
 fn about(topic: Topic, records: &[&Record]) -> Advice {
@@ -101,39 +91,38 @@ fn about(topic: Topic, records: &[&Record]) -> Advice {
 #[test]
 fn a_threshold_is_the_size_from_which_every_cell_wins() {
     let record = tuned(&[(4, 80), (8, 120), (16, 97), (32, 130), (64, 150), (256, 300)]);
-    let advice = about(Topic::MemcpyThreshold, &[&record]);
+    let advice = about(Topic::MEMCPY_THRESHOLD, &[&record]);
     assert_eq!(advice.decision, Decision::Set, "{advice:?}");
     let setting = format!("GLIBC_TUNABLES=glibc.cpu.x86_non_temporal_threshold={}", 32 * MIB);
     assert_eq!(advice.setting.as_deref(), Some(setting.as_str()));
     let gain = advice.gain.unwrap();
     // 256 MiB is non-temporal with either threshold, so it says nothing.
     assert_eq!(gain.cells, 2);
-    assert!(gain.ci.0 > 1.3 && gain.ci.1 < 1.5 && (gain.ratio - 1.396).abs() < 0.01, "{gain:?}");
+    let Ratio { ratio, ci } = gain.all;
+    assert!(ci.0 > 1.3 && ci.1 < 1.5 && (ratio - 1.396).abs() < 0.01, "{gain:?}");
     assert!(advice.why.contains("from 32 MiB a call on"), "{}", advice.why);
     assert!(advice.why.contains("2 lose (worst 0.80x"), "losses are said: {}", advice.why);
     assert_eq!(advice.records, [record.header.id.as_str()]);
 }
 
 #[test]
-fn a_threshold_that_loses_is_left_and_the_loss_is_said() {
-    let advice = about(Topic::MemcpyThreshold, &[&tuned(&[(8, 70), (32, 80), (64, 93)])]);
-    assert_eq!((advice.decision, advice.value.clone()), (Decision::Leave, None), "{advice:?}");
-    assert!(advice.gain.unwrap().ci.1 < 1.0);
-    assert!(advice.why.contains("3 lose (worst 0.70x"), "{}", advice.why);
-}
-
-#[test]
-fn a_win_below_a_size_that_does_not_win_is_no_advice() {
-    let advice = about(Topic::MemcpyThreshold, &[&tuned(&[(8, 150), (32, 150), (64, 100)])]);
-    assert_eq!(advice.decision, Decision::AsItIs, "{advice:?}");
-    assert!(advice.why.contains("1 makes no difference"), "{}", advice.why);
+fn a_threshold_that_does_not_win_from_some_size_on_is_left() {
+    for (percents, decision, words) in [
+        ([70, 80, 93], Decision::Leave, "3 lose (worst 0.70x"),
+        ([150, 150, 100], Decision::AsItIs, "1 makes no difference"),
+    ] {
+        let sizes: Vec<(u64, u64)> = [8, 32, 64].into_iter().zip(percents).collect();
+        let advice = about(Topic::MEMCPY_THRESHOLD, &[&tuned(&sizes)]);
+        assert_eq!((advice.decision, advice.value), (decision, None), "{advice:?}");
+        assert!(advice.why.contains(words), "{}", advice.why);
+    }
 }
 
 #[test]
 fn another_release_of_the_library_says_nothing_of_this_one() {
     let mut record = tuned(&[(8, 150), (32, 150), (64, 150)]);
     record.machine.libc = "glibc 2.41".into();
-    let advice = about(Topic::MemcpyThreshold, &[&record]);
+    let advice = about(Topic::MEMCPY_THRESHOLD, &[&record]);
     assert_eq!(advice.decision, Decision::NoEvidence);
     let run = advice.run.unwrap().join(" ");
     let expected = "ntcopy bench memcpy --modes libc-tuned --libc-threshold 2MiB --size \
@@ -142,18 +131,16 @@ fn another_release_of_the_library_says_nothing_of_this_one() {
 }
 
 #[test]
-fn memset_has_a_threshold_from_2_40_on() {
-    let advice = about(Topic::MemsetThreshold, &[]);
-    assert_eq!(advice.decision, Decision::NotHere);
-    assert!(advice.why.contains("2.40"), "{}", advice.why);
-    let mut target = target();
-    target.machine.libc = "glibc 2.41".into();
-    target.machine.libc_memset_nt_threshold_bytes = Some(OWN);
-    let advice = glibc::advice(&glibc::MEMSET, &[], &target);
-    assert_eq!(advice.decision, Decision::NoEvidence);
-    assert!(advice.run.unwrap().join(" ").starts_with("ntcopy bench memset --modes libc-tuned"));
-    target.machine.libc_memset_nt_threshold_bytes = Some(MIB);
-    let advice = glibc::advice(&glibc::MEMSET, &[], &target);
+fn a_threshold_that_there_is_not_or_that_lies_within_level_2_is_not_here() {
+    let advice = about(Topic::MEMSET_THRESHOLD, &[]);
+    assert!(advice.decision == Decision::NotHere && advice.why.contains("2.40"), "{advice:?}");
+    let with = |own: u64| {
+        let mut target = target();
+        target.machine.libc_memset_nt_threshold_bytes = Some(own);
+        glibc::advice(&glibc::MEMSET, &[], &target)
+    };
+    assert!(with(OWN).run.unwrap().join(" ").starts_with("ntcopy bench memset --modes libc-tuned"));
+    let advice = with(MIB);
     assert!(advice.decision == Decision::NotHere && advice.why.contains("level-2"), "{advice:?}");
 }
 
@@ -161,14 +148,14 @@ fn memset_has_a_threshold_from_2_40_on() {
 fn hints_are_advised_from_the_bytes_in_flight_from_which_all_cells_win() {
     let record =
         rounds(&[(1, MIB, 80, 99), (16, MIB, 85, 96), (64, MIB, 110, 108), (128, MIB, 130, 125)]);
-    let sends = about(Topic::Sends, &[&record]);
+    let sends = about(Topic::SENDS, &[&record]);
     assert_eq!(sends.decision, Decision::Set);
     assert!(sends.setting.unwrap().contains("64 MiB or more in flight"));
     assert!(sends.why.contains("1 loses (worst 0.96x"), "{}", sends.why);
-    let hints = about(Topic::HintSysctl, &[&record]);
-    assert_eq!(hints.value, Some(Value::Sysctl("net.core.ntcopy".into(), 1)), "{hints:?}");
+    let hints = about(Topic::HINTS, &[&record]);
+    assert_eq!(hints.value, Some(Value::Sysctl { name: "net.core.ntcopy", value: 1 }), "{hints:?}");
     assert_eq!(hints.gain.unwrap().cells, 2);
-    let run = about(Topic::Run, &[&record]);
+    let run = about(Topic::RUN, &[&record]);
     assert_eq!(run.setting.as_deref(), Some("ntcopy run --min-bytes 1MiB -- PROGRAM"));
 }
 
@@ -180,7 +167,7 @@ fn small_sends_that_lose_where_large_ones_win_raise_the_smallest() {
         (2048, 64 << 10, 115, 112),
         (32768, 4 << 10, 80, 90),
     ]);
-    let run = about(Topic::Run, &[&record]);
+    let run = about(Topic::RUN, &[&record]);
     assert_eq!(run.setting.as_deref(), Some("ntcopy run --min-bytes 64KiB -- PROGRAM"));
     assert!(run.why.contains("1 loses (worst 0.90x"), "{}", run.why);
 }
@@ -188,7 +175,7 @@ fn small_sends_that_lose_where_large_ones_win_raise_the_smallest() {
 #[test]
 fn hints_that_lose_everywhere_are_left_off() {
     let record = rounds(&[(1, MIB, 80, 93), (64, MIB, 85, 94), (128, MIB, 84, 95)]);
-    for topic in [Topic::HintSysctl, Topic::Sends, Topic::Run] {
+    for topic in [Topic::HINTS, Topic::SENDS, Topic::RUN] {
         let advice = about(topic, &[&record]);
         assert_eq!((advice.decision, advice.value), (Decision::Leave, None), "{topic:?}");
         assert!(advice.why.contains("3 lose"), "{}", advice.why);
@@ -196,19 +183,9 @@ fn hints_that_lose_everywhere_are_left_off() {
 }
 
 #[test]
-fn obeying_is_advised_only_where_it_beats_the_kernels_own_decision() {
-    let record = rounds(&[(64, MIB, 130, 110), (128, MIB, 140, 120)]);
-    let advice = about(Topic::HintSysctl, &[&record]);
-    assert_eq!(advice.value, Some(Value::Sysctl("net.core.ntcopy".into(), 2)));
-    assert!(advice.why.contains("of sends that the rule decides about"), "{}", advice.why);
-    let number = about(Topic::CacheBytesSysctl, &[&record]);
-    assert_eq!((number.decision, number.value), (Decision::AsItIs, None), "{}", number.why);
-}
-
-#[test]
 fn hints_are_obeyed_only_where_that_is_better_than_the_rule_by_more_than_what_counts_as_equal() {
     let (by_a_hair, clearly) = ([(64, MIB, 122, 120), (128, MIB, 122, 120)], [(64, MIB, 130, 120)]);
-    for (cells, choice) in [(&by_a_hair[..], Choice::Rule), (&clearly, Choice::Obey)] {
+    for (cells, choice) in [(&by_a_hair[..], Choice::RULE), (&clearly, Choice::OBEY)] {
         let record = rounds(cells);
         let beside = versus(&record, 0, "nt", "adaptive", THROUGHPUT).unwrap();
         assert_eq!(beside.verdict(), Verdict::Win, "{:?}", beside.ci);
@@ -234,12 +211,17 @@ fn one_value_of_the_option_is_advised_for_a_machine() {
         assert_eq!(options.len(), 2, "sends, and the hot set: {options:?}");
         assert!(options.iter().all(|setting| setting.starts_with(option)), "{options:?}");
     }
+    let hints = about(Topic::HINTS, &[&obeyed]);
+    assert_eq!(hints.value, Some(Value::Sysctl { name: "net.core.ntcopy", value: 2 }));
+    assert!(hints.why.contains("of sends that the rule decides about"), "{}", hints.why);
+    let number = about(Topic::CACHE_BYTES, &[&obeyed]);
+    assert_eq!((number.decision, number.value), (Decision::AsItIs, None), "{}", number.why);
 }
 
 #[test]
 fn a_number_that_would_change_nothing_is_not_set() {
     let record = rounds(&[(1, MIB, 80, 99), (64, MIB, 110, 109), (128, MIB, 130, 129)]);
-    let advice = about(Topic::CacheBytesSysctl, &[&record]);
+    let advice = about(Topic::CACHE_BYTES, &[&record]);
     assert_eq!((advice.decision, advice.value), (Decision::AsItIs, None), "{}", advice.why);
     assert!(advice.why.contains("of the rule with its own"), "{}", advice.why);
 }
@@ -248,37 +230,14 @@ fn a_number_that_would_change_nothing_is_not_set() {
 fn the_rules_number_is_where_obeyed_hints_begin_to_win_and_stay() {
     // The rule, with the number that it has, bypasses too seldom.
     let record = rounds(&[(1, MIB, 60, 99), (64, MIB, 110, 101), (128, MIB, 130, 105)]);
-    let advice = about(Topic::CacheBytesSysctl, &[&record]);
-    let expected = |bytes| Some(Value::Sysctl("net.core.ntcopy_cache_bytes".into(), bytes));
-    assert_eq!((advice.decision, advice.value), (Decision::Set, expected(65 * MIB / 2)));
+    let advice = about(Topic::CACHE_BYTES, &[&record]);
+    let value = Value::Sysctl { name: "net.core.ntcopy_cache_bytes", value: 65 * MIB / 2 };
+    assert_eq!((advice.decision, advice.value), (Decision::Set, Some(value)));
     assert_eq!(advice.gain.unwrap().cells, 3, "beside the rule as it is, over all cells");
     assert_eq!(cache_bytes_by(&record).unwrap().gains, Gains::From);
     // One cell that was disturbed moves nothing.
     let blot = rounds(&[(1, MIB, 80, 1), (4, MIB, 130, 1), (8, MIB, 97, 1), (64, MIB, 150, 1)]);
     assert_eq!(cache_bytes_by(&blot).unwrap().bytes, 5 * MIB / 2);
-}
-
-/// A hot set beside sends of these MiB in flight; copy, nt and adaptive of walks, and of sends and
-/// walks together, in percent.
-fn beside(cells: &[(u64, u64, u64)]) -> Record {
-    let cells: Vec<(Params, [u64; 3])> = cells
-        .iter()
-        .map(|(mib, nt, adaptive)| {
-            let numbers = [
-                ("sockets", *mib),
-                ("object_bytes", MIB),
-                ("in_flight_bytes", mib * MIB),
-                ("dataset_bytes", MIB),
-                ("hot_set_bytes", MIB),
-            ];
-            (params(&numbers, &[("form", "victim")]), [100, *nt, *adaptive])
-        })
-        .collect();
-    let mut beside = measured("retention", &["copy", "nt", "adaptive"], &cells);
-    for sample in &mut beside.samples {
-        sample.series = [("walk_ns".to_owned(), vec![sample.elapsed_ns])].into();
-    }
-    beside
 }
 
 #[test]
@@ -301,7 +260,7 @@ fn the_rules_number_is_not_raised_where_sends_and_walks_together_gain_below_it()
             "that decides, and the number stays",
         ),
     ] {
-        let advice = about(Topic::CacheBytesSysctl, &[&sends, &beside(&together)]);
+        let advice = about(Topic::CACHE_BYTES, &[&sends, &beside(&together)]);
         assert_eq!(
             (advice.decision, advice.value.is_some()),
             (decision, decision == Decision::Set)
@@ -313,7 +272,7 @@ fn the_rules_number_is_not_raised_where_sends_and_walks_together_gain_below_it()
     let beside = beside(&[(4, 120, 100)]);
     let decided = |here: &Target| {
         let all = advise(&[&sends, &beside], here);
-        let number = all.into_iter().find(|one| one.topic == Topic::CacheBytesSysctl).unwrap();
+        let number = all.into_iter().find(|one| one.topic == Topic::CACHE_BYTES).unwrap();
         number.decision
     };
     here.sysctls[1] = Some(8 * MIB);
@@ -338,11 +297,11 @@ fn hints_that_win_everywhere_or_nowhere_have_a_number_too() {
     let nowhere = cache_bytes_by(&record).unwrap();
     assert_eq!((nowhere.bytes, nowhere.gains), (8 * MIB, Gains::Nowhere));
     assert!(nowhere.gain.is_none());
-    let advice = about(Topic::CacheBytesSysctl, &[&record]);
+    let advice = about(Topic::CACHE_BYTES, &[&record]);
     assert_eq!((advice.decision, advice.value), (Decision::Leave, None));
     assert!(advice.why.contains("With 8 MiB all of these are copied normally"), "{}", advice.why);
     assert_eq!(cache_bytes_by(&tuned(&[(64, 150)])), None);
-    let run = about(Topic::CacheBytesSysctl, &[]).run.unwrap().join(" ");
+    let run = about(Topic::CACHE_BYTES, &[]).run.unwrap().join(" ");
     assert_eq!(run, "ntcopy footprint calibrate --kernel um");
 }
 
@@ -353,34 +312,26 @@ fn gathered_sends_say_nothing_of_whole_objects() {
         cell.params.insert("pieces".into(), 300.into());
     }
     assert_eq!(cache_bytes_by(&record), None);
-    assert_eq!(about(Topic::Sends, &[&record]).decision, Decision::NoEvidence);
+    assert_eq!(about(Topic::SENDS, &[&record]).decision, Decision::NoEvidence);
 }
 
 #[test]
 fn copies_speak_of_cells_where_the_library_was_nontemporal_and_of_no_others() {
-    let cell = |size: u64, destination: &str| {
-        params(
-            &[("size_bytes", size), ("threads", 1)],
-            &[("source", "cold"), ("destination", destination)],
-        )
+    let cells = [(1, "cold", 150), (64, "cold", 160), (64, "hot", 80), (4, "hot", 50)];
+    let cell = |(mib, destination, percent): (u64, &str, u64)| {
+        let asked = json!({
+            "size_bytes": mib * MIB, "threads": 1, "source": "cold", "destination": destination,
+        });
+        (params(asked), [percent])
     };
-    let mut record = measured(
-        "memcpy",
-        &["libc", "ours"],
-        &[
-            (cell(MIB, "cold"), &[100, 150]),
-            (cell(64 * MIB, "cold"), &[100, 160]),
-            (cell(64 * MIB, "hot"), &[100, 80]),
-            (cell(4 * MIB, "hot"), &[100, 50]),
-        ],
-    );
+    let mut record = measured("memcpy", &["libc", "ours"], cells.into_iter().map(cell));
     for sample in record.samples.iter_mut().filter(|s| s.mode == "ours" && s.cell < 3) {
         sample.counters = [("nontemporal_bytes".to_owned(), sample.bytes)].into();
     }
-    let copies = about(Topic::Copies, &[&record]);
+    let copies = about(Topic::COPIES, &[&record]);
     assert_eq!((copies.decision, copies.gain.unwrap().cells), (Decision::Set, 2));
     assert!(copies.why.contains("from 1 MiB a call on"), "{}", copies.why);
-    let in_use = about(Topic::CopiesInUse, &[&record]);
+    let in_use = about(Topic::COPIES_IN_USE, &[&record]);
     assert_eq!((in_use.decision, in_use.gain.unwrap().cells), (Decision::Leave, 1));
 }
 
@@ -388,9 +339,9 @@ fn copies_speak_of_cells_where_the_library_was_nontemporal_and_of_no_others() {
 fn the_newest_record_of_a_cell_counts() {
     let (mut old, mut new) = (tuned(&[(64, 150)]), tuned(&[(64, 80)]));
     (old.header.started_unix_ns, new.header.started_unix_ns) = (1, 2);
-    assert_eq!(about(Topic::MemcpyThreshold, &[&old, &new]).decision, Decision::Leave);
+    assert_eq!(about(Topic::MEMCPY_THRESHOLD, &[&old, &new]).decision, Decision::Leave);
     (old.header.started_unix_ns, new.header.started_unix_ns) = (2, 1);
-    assert_eq!(about(Topic::MemcpyThreshold, &[&old, &new]).decision, Decision::Set);
+    assert_eq!(about(Topic::MEMCPY_THRESHOLD, &[&old, &new]).decision, Decision::Set);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Records made by hand, for the tests of what judges them.
 
+use serde_json::json;
+
 use super::{Cell, FORMAT, Header, Machine, Params, Record, RunError, Sample, Unavailable};
 
 /// Payload of every sample here: large, so that rates come out to many digits.
@@ -60,7 +62,7 @@ pub fn sample(
 
 /// A record without samples, with cells of these parameters.
 pub fn record(modes: &[&str], cells: &[&[(&str, u64)]]) -> Record {
-    let params = |cell: &[(&str, u64)]| -> Params {
+    let of = |cell: &[(&str, u64)]| -> Params {
         cell.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect()
     };
     Record {
@@ -78,26 +80,15 @@ pub fn record(modes: &[&str], cells: &[&[(&str, u64)]]) -> Record {
             cpu_model: "made by hand".into(),
             cpu_signature: "None-0-0-0".into(),
             cpus: 2,
-            caches: vec![],
-            topology: None,
             llc_bytes: 32 << 20,
             memory_bytes: 1 << 30,
             kernel_kind: "host".into(),
             kernel_release: "0".into(),
-            kernel_key: None,
             kernel_cpus: 1,
-            kernel_pin: None,
-            kernel_huge_pages: false,
-            kernel_own_cpus: Vec::new(),
             libc: "none 0".into(),
-            libc_nt_threshold_bytes: None,
-            libc_memset_nt_threshold_bytes: None,
-            governor: None,
-            hypervisor: None,
-            tcp_congestion_control: None,
-            hardware_counters: vec![],
+            ..Machine::default()
         },
-        cells: (0..).zip(cells).map(|(cell, p)| Cell { cell, params: params(p) }).collect(),
+        cells: (0..).zip(cells).map(|(cell, p)| Cell { cell, params: of(p) }).collect(),
         samples: vec![],
         looks: vec![],
         unavailable: vec![],
@@ -108,21 +99,80 @@ pub fn record(modes: &[&str], cells: &[&[(&str, u64)]]) -> Record {
 
 /// A record with one cell for each of (bytes in flight, ratio of `nt` in percent).
 pub fn crossover(points: &[(u64, u64)]) -> Record {
-    let params: Vec<[(&str, u64); 2]> = points
-        .iter()
-        .map(|(bytes, _)| [("in_flight_bytes", *bytes), ("object_bytes", 1 << 20)])
-        .collect();
-    let cells: Vec<&[(&str, u64)]> = params.iter().map(|cell| &cell[..]).collect();
-    let mut sketch = Sketch::new(&["copy", "nt"]);
-    sketch.record = record(&["copy", "nt"], &cells);
-    for (cell, (_, percent)) in (0..).zip(points) {
-        for pair in 0..5 {
-            // A spread of 2 % either way, so that 100 % is "no difference".
-            let wobble = [98, 99, 100, 101, 102][pair as usize];
-            sketch.pair(cell, pair, &[1_000_000, percent * wobble * 100]);
+    let cell = |(bytes, percent): &(u64, u64)| {
+        (params(json!({"in_flight_bytes": bytes, "object_bytes": 1 << 20})), [*percent])
+    };
+    measured(&["copy", "nt"], points.iter().map(cell))
+}
+
+/// A record with cells of these parameters, and in each five pairs of the other modes in percent of
+/// the first, with a spread of 2 % either way, so that 100 % is "no difference".
+pub fn measured<R: AsRef<[u64]>>(
+    modes: &[&str],
+    cells: impl Iterator<Item = (Params, R)>,
+) -> Record {
+    let mut sketch = Sketch::of(modes, record(modes, &[]));
+    for (cell, (params, percents)) in (0..).zip(cells) {
+        sketch.record.cells.push(Cell { cell, params });
+        for (pair, wobble) in (0..).zip([98, 99, 100, 101, 102]) {
+            let others = percents.as_ref().iter().map(|percent| percent * wobble * 100);
+            let rates: Vec<u64> = std::iter::once(1_000_000).chain(others).collect();
+            sketch.pair(cell, pair, &rates);
         }
     }
-    sketch.record()
+    sketch.record
+}
+
+/// A closed and an open cell of two modes: (bytes per second, CPU nanoseconds a byte of each
+/// process, latency in us).
+pub fn proxied(figures: [(u64, u64, u64); 2]) -> Record {
+    let names = ["copy", "adaptive"];
+    let params = [("connections", 64), ("object_bytes", 1 << 20), ("dataset_bytes", 256 << 20)];
+    let mut empty = record(&names, &[&params, &params]);
+    empty.header.experiment = "http".into();
+    for (cell, form) in empty.cells.iter_mut().zip(["closed", "open"]) {
+        cell.params.insert("form".into(), form.into());
+    }
+    let mut sketch = Sketch::of(&names, empty);
+    for pair in 0..5 {
+        sketch.pair(0, pair, &figures.map(|(rate, ..)| rate));
+        sketch.pair(1, pair, &[1000, 1000]);
+    }
+    let mut record = sketch.record();
+    for sample in &mut record.samples {
+        let (_, cpu_ns, us) = figures[usize::from(sample.mode == "adaptive")];
+        let processes = ["client_cpu", "proxy_cpu", "backend_cpu"];
+        sample.phases_ns = processes.map(|name| (name.to_owned(), cpu_ns * sample.bytes)).into();
+        if sample.cell == 1 {
+            sample.series.insert("latency_ns".into(), vec![us * 1000, us * 5000]);
+            sample.series.insert("answers".into(), vec![98, 2]);
+            sample.series.insert("answered".into(), vec![100]);
+        } else if sample.mode == "adaptive" {
+            let counts =
+                [("nontemporal_bytes", 75), ("fits_cache_bytes", 25), ("not_supported_bytes", 90)];
+            sample.counters = counts.map(|(name, n)| (name.to_owned(), n)).into();
+        }
+    }
+    record
+}
+
+/// Pairs of a program's turns, plain and hinted, in nanoseconds.
+pub fn turns(figures: &[(u64, u64)]) -> Record {
+    let mut record = record(&["plain", "hinted"], &[&[]]);
+    record.header.experiment = "try".into();
+    record.cells[0].params =
+        params(json!({"metric": "time", "better": "less", "program": ["./sender", "a|b"]}));
+    for (pair, (plain, hinted)) in (0..).zip(figures) {
+        for (position, (mode, ns)) in (0..).zip([("plain", plain), ("hinted", hinted)]) {
+            record.samples.push(sample((0, pair, position), mode, 0, *ns));
+        }
+    }
+    record
+}
+
+/// The parameters of a cell from an object.
+pub fn params(object: serde_json::Value) -> Params {
+    serde_json::from_value(object).expect("an object")
 }
 
 /// A mode that is not to be had.

@@ -39,7 +39,7 @@ fn outcomes(cells: &[(&Cell, Versus)]) -> String {
     let tally: Tally = cells.iter().map(|(_, versus)| versus.verdict()).collect();
     let words =
         [("win", "wins"), ("loss", "losses"), ("equal", "equal"), ("unresolved", "unresolved")];
-    tally.words(words).into_iter().flatten().collect::<Vec<String>>().join(", ")
+    tally.words(words)
 }
 
 /// The bytes in flight from which on every cell wins, where some cell below does not.

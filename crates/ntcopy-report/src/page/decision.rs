@@ -1,8 +1,9 @@
 //! What a page says first: what to set, with one chart and the hot sets.
 
 use maud::{Markup, html};
+use ntcopy_record::advice::is_round;
 use ntcopy_record::stats::{THROUGHPUT, wins_from};
-use ntcopy_record::{Cell, ExperimentKind, Record, word};
+use ntcopy_record::{Cell, ExperimentKind, Record};
 
 use super::{bars, figure};
 use crate::plot::{self, Chart, Line, Mark, MarkKind, Point, curves, slot};
@@ -44,7 +45,8 @@ fn chart(records: &[Record]) -> Markup {
         record.header.experiment == ExperimentKind::Unix && record.header.not_a_timing.is_none()
     });
     let charts = all.flat_map(|record| {
-        let rounds: Vec<&Cell> = record.cells.iter().filter(|cell| is_round(cell)).collect();
+        let rounds: Vec<&Cell> =
+            record.cells.iter().filter(|cell| is_round(cell, "unix")).collect();
         let what = (&What::Ratio(THROUGHPUT), "times plain sends");
         let charts = curves::along(record, &rounds, what).into_iter();
         charts.filter_map(move |(heading, chart)| Some((record, heading, hinted(chart)?)))
@@ -85,11 +87,4 @@ fn crossing(line: &Line) -> Option<Mark> {
     let name = if line.name == "nt" { "obeyed" } else { "the rule" };
     let label = format!("{name} wins from {} on", text::size(bytes));
     Some(Mark { bytes, label, kind: MarkKind::Crossing })
-}
-
-/// Whether a cell is of whole objects on unix sockets, in rounds.
-fn is_round(cell: &Cell) -> bool {
-    word(&cell.params, "form") == Some("rounds")
-        && word(&cell.params, "family").is_none_or(|family| family == "unix")
-        && !cell.params.contains_key("pieces")
 }

@@ -43,7 +43,7 @@ fn table(all: &[Advice]) -> Markup {
                 @for one in all {
                     tr {
                         th scope="row" {
-                            (one.topic.title())
+                            (one.topic.title)
                             @if let Some(about) = &one.about { ": " (about) }
                         }
                         td {
@@ -53,7 +53,7 @@ fn table(all: &[Advice]) -> Markup {
                         td class="number" {
                             @if let Some(gain) = &one.gain {
                                 @let (ratio, interval) =
-                                    text::ratio_and_interval(gain.ratio, gain.ci);
+                                    text::ratio_and_interval(gain.all.ratio, gain.all.ci);
                                 (ratio) " " small { (interval) }
                             }
                         }

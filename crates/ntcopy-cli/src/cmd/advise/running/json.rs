@@ -3,7 +3,6 @@
 use ntcopy_inflight::Percentiles;
 use ntcopy_inflight::follow::{Family, Sum};
 use ntcopy_inflight::watch::Seen;
-use ntcopy_report::advice as show;
 use serde_json::{Map, Value, json};
 
 use super::Told;
@@ -49,7 +48,7 @@ fn program(told: &Told<'_>, seen: &Seen) -> Value {
         "tcp_sent_bytes_per_s": per_second(series.tcp_sent_bytes),
         "written_bytes_per_s": series.written_bytes.and_then(per_second),
         "ended_after_s": series.ended_after.map(|time| time.as_secs_f64()),
-        "advice": show::json_of(&told.advice),
+        "advice": told.advice,
     })
 }
 

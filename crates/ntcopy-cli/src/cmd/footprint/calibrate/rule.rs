@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use ntcopy_bench::run::Stop;
 use ntcopy_record::advice::{CacheBytes, Gains, cache_bytes_by};
-use ntcopy_record::units::{Bytes, with_interval};
+use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Record};
 
 use super::Args;
@@ -51,9 +51,9 @@ impl Measured {
     /// The line for `/etc/sysctl.d`, and what it rests on.
     pub fn text(&self) -> String {
         let CacheBytes { bytes, gains, gain } = &self.number;
-        let figure = gain.as_ref().map_or(String::new(), |gain| {
-            format!(": {} over {} cells", with_interval(gain.ratio, gain.ci), gain.cells)
-        });
+        let figure = gain
+            .as_ref()
+            .map_or(String::new(), |gain| format!(": {gain} over {} cells", gain.cells));
         let from = Bytes(*bytes);
         let says = match gains {
             Gains::From => format!("Obeyed hints win with {from} and more in flight{figure}."),

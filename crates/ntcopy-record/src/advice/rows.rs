@@ -1,0 +1,161 @@
+//! What pays or does not by one experiment: copies and fills in user space, and the daemons.
+
+use super::pays::{Pays, name_kernel};
+use super::points::{Question, number, points, word};
+use super::{Advice, ProfileFacts, Target, Topic};
+use crate::record::{Cell, ExperimentKind, Record};
+use crate::stats::THROUGHPUT;
+use crate::units::Bytes;
+
+/// The library's own choice.
+const OURS: &str = "ours";
+const LIBC: &str = "libc";
+/// How many bytes of a sample the library placed non-temporally.
+const NONTEMPORAL: &str = "nontemporal_bytes";
+
+/// A question, and how its answer is worded.
+pub struct Row {
+    topic: Topic,
+    experiment: ExperimentKind,
+    /// The size that it may pay from, and what that is of.
+    size: (&'static str, &'static str),
+    /// A mode, what it is held against, and what pays by it; the first that was measured counts.
+    asked: &'static [(&'static str, &'static str, &'static str)],
+    is_about: fn(&Record, &Cell) -> bool,
+    setting: fn(Bytes) -> String,
+    leave: &'static str,
+    run: &'static [&'static str],
+    /// From which size on the library is non-temporal by its profile.
+    now: Option<fn(&ProfileFacts) -> Option<u64>>,
+}
+
+const A_CALL: (&str, &str) = ("size_bytes", "a call");
+
+pub const LIBRARY: [Row; 3] = [
+    Row {
+        topic: Topic::COPIES,
+        experiment: ExperimentKind::Memcpy,
+        size: A_CALL,
+        asked: &[(OURS, LIBC, "Non-temporal copies of a stream into memory that is not in cache")],
+        is_about: |_, cell| word(&cell.params, "destination") == Some("cold"),
+        setting: |from| {
+            format!(
+                "ntcopy::Stream::known(total), or a non-temporal hint for the \
+                 destination, for calls of {from} and more"
+            )
+        },
+        leave: "non-temporal hints for the destination",
+        run: &["ntcopy", "bench", "memcpy", "--modes", "ours", "--destination", "cold"],
+        now: None,
+    },
+    Row {
+        topic: Topic::COPIES_IN_USE,
+        experiment: ExperimentKind::Memcpy,
+        size: A_CALL,
+        asked: &[
+            (OURS, LIBC, "Non-temporal copies into the same buffer again and again"),
+            // The library leaves what is in use to the C library; a loop does not.
+            ("movnti", LIBC, "Copies by MOVNTI into the same buffer again and again"),
+        ],
+        is_about: |_, cell| word(&cell.params, "destination") == Some("hot"),
+        setting: |_| "Hints::AUTO, the library's own choice".to_owned(),
+        leave: "non-temporal stores into buffers in use",
+        run: &["ntcopy", "bench", "memcpy", "--modes", "ours,movnti", "--destination", "hot"],
+        now: Some(|profile| profile.copy_from_bytes),
+    },
+    Row {
+        topic: Topic::FILLS,
+        experiment: ExperimentKind::Memset,
+        size: A_CALL,
+        asked: &[(OURS, LIBC, "Non-temporal fills")],
+        is_about: |_, _| true,
+        setting: |from| {
+            format!(
+                "a non-temporal hint for fills of {from} and more (ntcopy footprint calibrate \
+                 writes the library's own threshold)"
+            )
+        },
+        leave: "non-temporal hints for fills",
+        run: &["ntcopy", "bench", "memset", "--modes", "ours"],
+        now: Some(|profile| profile.fill_from_bytes),
+    },
+];
+
+/// What hinted responses of the daemons gain as they are, or as one of several stacks.
+const RESPONSES: &str = "Hinted responses (storaged behind proxyd, by the rule)";
+
+pub const DAEMONS: Row = Row {
+    topic: Topic::HTTP,
+    experiment: ExperimentKind::Http,
+    size: ("asked_bytes", "asked for"),
+    asked: &[
+        ("adaptive", "copy", RESPONSES),
+        ("storaged+proxyd:adaptive", "storaged+proxyd:copy", RESPONSES),
+    ],
+    is_about: |_, cell| word(&cell.params, "form") == Some("closed"),
+    setting: |from| {
+        format!(
+            "--mode adaptive of storaged and proxyd where {from} or more are asked for at a time"
+        )
+    },
+    leave: "--mode adaptive of storaged and proxyd",
+    run: &["ntcopy", "bench", "http", "--kernel", "um"],
+    now: None,
+};
+
+impl Row {
+    pub fn advice(&self, records: &[&Record], target: &Target) -> Advice {
+        let (size, unit) = self.size;
+        let measured = |&(mode, other, thing): &(&'static str, &'static str, &'static str)| {
+            let experiment = self.experiment.clone();
+            let question = Question { experiment, mode, other, metric: THROUGHPUT, size };
+            let says = |record: &Record, cell: &Cell| {
+                (self.is_about)(record, cell) && says_something((mode, other), record, cell)
+            };
+            (thing, points(records, &question, &says))
+        };
+        let mut all = self.asked.iter().map(measured);
+        let first = all.next().unwrap_or_default();
+        let (thing, points) = match first.1.is_empty() {
+            true => all.next().unwrap_or(first),
+            false => first,
+        };
+        let (setting, leave) = (&self.setting, self.leave);
+        let (topic, least, run) = (self.topic, Some(1.0), self.run);
+        let pays = Pays { topic, thing, unit, setting, leave, least, run };
+        let (mut advice, used) = pays.answer(&points);
+        name_kernel(&mut advice, used);
+        Advice { current: self.now.map(|from| profile_words(target, from)), ..advice }
+    }
+}
+
+/// What the library is held against the C library by says something of non-temporal stores only
+/// where the library chose them, and nothing where the C library has them itself, above its own
+/// threshold.
+fn says_something((mode, other): (&str, &str), record: &Record, cell: &Cell) -> bool {
+    let mut ours = record.samples.iter();
+    let mut is_nontemporal = || {
+        ours.any(|sample| {
+            sample.cell == cell.cell
+                && sample.mode == OURS
+                && sample.counters.get(NONTEMPORAL).is_some_and(|bytes| *bytes > 0)
+        })
+    };
+    let own = match record.header.experiment {
+        ExperimentKind::Memset => record.machine.libc_memset_nt_threshold_bytes,
+        _ => record.machine.libc_nt_threshold_bytes,
+    };
+    let is_below = |own: u64| number(&cell.params, A_CALL.0).is_some_and(|size| size < own);
+    other != LIBC || own.is_none_or(is_below) && (mode != OURS || is_nontemporal())
+}
+
+/// What the library goes by now.
+fn profile_words(target: &Target, from: fn(&ProfileFacts) -> Option<u64>) -> String {
+    let Some(profile) = &target.profile else {
+        return "by CPUID: there is no profile of this machine (ntcopy footprint calibrate)"
+            .to_owned();
+    };
+    let from =
+        from(profile).map_or("never".to_owned(), |bytes| format!("from {} on", Bytes(bytes)));
+    format!("non-temporal {from}, by the profile of {} ({})", profile.date, profile.place)
+}
