@@ -70,12 +70,15 @@ impl Record {
     /// Reads a record from the bytes of its file; `file` only names it in errors.
     pub fn parse(file: &Path, bytes: &[u8]) -> Result<Record, ReadError> {
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let mut reader = Reader::default();
-        for (index, line) in bytes[..whole].split_inclusive(|&byte| byte == b'\n').enumerate() {
-            reader.line(line).map_err(|wrong| wrong.at(file, index + 1))?;
-        }
-        let lines = reader.lines;
-        reader.finish(whole == bytes.len()).map_err(|wrong| wrong.at(file, lines + 1))
+        let mut lines = bytes[..whole].split_inclusive(|&byte| byte == b'\n');
+        let mut at = 0;
+        let read = of_lines(|| {
+            at += 1;
+            lines.next()
+        });
+        let mut record = read.map_err(|wrong| wrong.at(file, at))?;
+        record.complete &= whole == bytes.len();
+        Ok(record)
     }
 
     /// In how many of 1000 an interval of the cell may miss the truth.
@@ -113,61 +116,62 @@ impl From<&str> for Wrong {
     }
 }
 
-/// The record as far as it has been read.
-#[derive(Default)]
-struct Reader {
-    lines: usize,
-    header: Option<Header>,
-    machine: Option<Machine>,
-    cells: Vec<Cell>,
-    numbers: BTreeSet<u32>,
-    samples: Vec<Sample>,
-    looks: Vec<Look>,
-    unavailable: Vec<Unavailable>,
-    errors: Vec<RunError>,
-    ended: bool,
-}
-
-impl Reader {
-    fn line(&mut self, bytes: &[u8]) -> Result<(), Wrong> {
-        self.lines += 1;
-        if self.ended {
+/// The record of lines that come one after the other.
+fn of_lines<'l>(mut next: impl FnMut() -> Option<&'l [u8]>) -> Result<Record, Wrong> {
+    let first = next().ok_or("the record ends before its line of type `header`")?;
+    check_format(first)?;
+    let Line::Header(header) = parsed(first)? else {
+        return Err("the first line is not of type `header`".into());
+    };
+    let second = next().ok_or("the record ends before its line of type `machine`")?;
+    let Line::Machine(machine) = parsed(second)? else {
+        return Err("the second line is not of type `machine`".into());
+    };
+    let mut record = Record {
+        header,
+        machine: *machine,
+        cells: Vec::new(),
+        samples: Vec::new(),
+        looks: Vec::new(),
+        unavailable: Vec::new(),
+        errors: Vec::new(),
+        complete: false,
+    };
+    let mut numbers = BTreeSet::new();
+    while let Some(line) = next() {
+        if record.complete {
             return Err("a line after the line of type `end`".into());
         }
-        if self.header.is_none() {
-            check_format(bytes)?;
-        }
-        let line = parsed(bytes)
-            .map_err(|error| Wrong::What(format!("not a line of a record: {error}")))?;
-        match (line, self.header.is_some(), self.machine.is_some()) {
-            (Line::Header(header), false, _) => self.header = Some(header),
-            (Line::Header(_), true, _) => return Err("a second line of type `header`".into()),
-            (_, false, _) => return Err("the first line is not of type `header`".into()),
-            (Line::Machine(machine), _, false) => self.machine = Some(*machine),
-            (Line::Machine(_), _, true) => return Err("a second line of type `machine`".into()),
-            (_, _, false) => return Err("the second line is not of type `machine`".into()),
-            (line, true, true) => self.body(line)?,
-        }
-        Ok(())
+        record.add(parsed(line)?, &mut numbers)?;
     }
+    Ok(record)
+}
 
-    fn body(&mut self, line: Line) -> Result<(), Wrong> {
+impl Record {
+    /// Adds a line to those that have been read, with cells of these numbers.
+    fn add(&mut self, line: Line, numbers: &mut BTreeSet<u32>) -> Result<(), Wrong> {
+        let known = |cell: u32| match numbers.contains(&cell) {
+            true => Ok(()),
+            false => Err(Wrong::What(format!("cell {cell} is used before its own line"))),
+        };
         match line {
+            Line::Header(_) => return Err("a second line of type `header`".into()),
+            Line::Machine(_) => return Err("a second line of type `machine`".into()),
             Line::Cell(cell) => {
-                if !self.numbers.insert(cell.cell) {
+                if !numbers.insert(cell.cell) {
                     return Err(Wrong::What(format!("a second cell with number {}", cell.cell)));
                 }
                 self.cells.push(cell);
             }
             Line::Sample(sample) => {
-                self.known(sample.cell)?;
+                known(sample.cell)?;
                 if sample.elapsed_ns == 0 {
                     return Err("a sample that took no time (`elapsed_ns` is 0)".into());
                 }
                 self.samples.push(sample);
             }
             Line::Look(look) => {
-                self.known(look.cell)?;
+                known(look.cell)?;
                 if !(1..=MISSES_PERMILLE).contains(&look.misses_permille) {
                     let permille = look.misses_permille;
                     let what =
@@ -177,11 +181,11 @@ impl Reader {
                 self.looks.push(look);
             }
             Line::Error(error) => {
-                self.known(error.cell)?;
+                known(error.cell)?;
                 self.errors.push(error);
             }
             Line::Unavailable(unavailable) => {
-                unavailable.cell.map_or(Ok(()), |cell| self.known(cell))?;
+                unavailable.cell.map_or(Ok(()), known)?;
                 self.unavailable.push(unavailable);
             }
             Line::End(end) => {
@@ -192,44 +196,22 @@ impl Reader {
                         self.samples.len()
                     )));
                 }
-                self.ended = true;
+                self.complete = true;
             }
-            // `line` has dealt with both.
-            Line::Header(_) | Line::Machine(_) => {}
         }
         Ok(())
-    }
-
-    fn known(&self, cell: u32) -> Result<(), Wrong> {
-        if self.numbers.contains(&cell) {
-            return Ok(());
-        }
-        Err(Wrong::What(format!("cell {cell} is used before its own line")))
-    }
-
-    fn finish(self, whole: bool) -> Result<Record, Wrong> {
-        let header = self.header.ok_or("the record ends before its line of type `header`")?;
-        let machine = self.machine.ok_or("the record ends before its line of type `machine`")?;
-        Ok(Record {
-            header,
-            machine,
-            cells: self.cells,
-            samples: self.samples,
-            looks: self.looks,
-            unavailable: self.unavailable,
-            errors: self.errors,
-            complete: self.ended && whole,
-        })
     }
 }
 
 /// A line whose strings are all safe to print, whatever a stranger wrote into them.
-fn parsed(bytes: &[u8]) -> serde_json::Result<Line> {
-    if foreign::may_hide(bytes) {
-        serde_json::from_value(foreign::visible_value(serde_json::from_slice(bytes)?))
+fn parsed(bytes: &[u8]) -> Result<Line, Wrong> {
+    let line = if foreign::may_hide(bytes) {
+        serde_json::from_slice(bytes)
+            .and_then(|value| serde_json::from_value(foreign::visible_value(value)))
     } else {
         serde_json::from_slice(bytes)
-    }
+    };
+    line.map_err(|error| Wrong::What(format!("not a line of a record: {error}")))
 }
 
 /// Looks at the format's number alone, since nothing else of a newer record

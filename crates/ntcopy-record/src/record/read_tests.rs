@@ -67,13 +67,6 @@ fn a_directory_and_its_file_are_the_same_record() {
 }
 
 #[test]
-fn a_record_without_its_end_is_incomplete_but_good() {
-    let mut record = example();
-    record.complete = false;
-    assert_eq!(parse(&text(&lines(&record))).unwrap(), record);
-}
-
-#[test]
 fn an_absent_file_is_named() {
     let error = Record::read("/nonexistent/record").unwrap_err().to_string();
     assert!(error.contains("/nonexistent/record"), "{error}");
