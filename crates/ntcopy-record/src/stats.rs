@@ -12,7 +12,6 @@ mod measured;
 #[cfg(test)]
 pub(crate) mod measured_tests;
 mod metric;
-pub(crate) mod peers;
 mod sample;
 pub mod turns;
 

@@ -34,7 +34,7 @@ pub(super) fn sentence(record: &Record) -> Option<String> {
 mod tests {
     use super::*;
     use crate::record::Look;
-    use crate::record::testing::{Sketch, crossover};
+    use crate::record::testing::Sketch;
 
     #[test]
     fn what_is_too_wide_is_said_with_what_to_do() {
@@ -51,10 +51,5 @@ mod tests {
         record.looks.push(look);
         let said = sentence(&record).unwrap();
         assert!(said.contains("; the time for 1 cell was up"), "{said}");
-    }
-
-    #[test]
-    fn a_narrow_interval_around_one_is_resolved() {
-        assert_eq!(sentence(&crossover(&[(1 << 20, 100), (2 << 20, 80), (4 << 20, 120)])), None);
     }
 }
