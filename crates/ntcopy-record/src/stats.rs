@@ -32,7 +32,7 @@ pub use measured::{CEILING, HINTED, IDLE, Measured};
 pub use sample::{is_short, quantile_ns};
 
 pub use bootstrap::{
-    RESAMPLES, interval, interval_missing, interval_of_geomean, interval_of_quotients, median,
+    interval, interval_missing, interval_of_geomean, interval_of_quotients, median,
 };
 
 /// The fewest interleaved groups that make a result.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::sample::{self, pooled, quantile_ns};
 use super::{EQUAL, THROUGHPUT, Versus, WALKS, median, mode_median, modes, versus};
-use crate::record::{Cell, Record, Sample, number};
+use crate::record::{COUNTED_PERMILLE, Cell, Record, Sample, number};
 
 /// The mode without traffic. Nobody can choose it: it is what the others have above them.
 pub const IDLE: &str = "idle";
@@ -59,11 +59,6 @@ impl<'a> Measured<'a> {
     #[must_use]
     pub fn is_baseline(&self) -> bool {
         self.mode == self.record.header.baseline
-    }
-
-    #[must_use]
-    pub fn samples(&self) -> &[&'a Sample] {
-        &self.samples
     }
 
     /// The median of its samples by a metric.
@@ -207,10 +202,17 @@ impl<'a> Measured<'a> {
         Some((gain(self.mode)?.ratio - 1.0) / (ceiling.ratio - 1.0))
     }
 
-    /// A hardware event per so many bytes of payload, and whether it is scaled.
+    /// The median of a hardware event per so many bytes of payload, and whether it is scaled, since
+    /// its counter took turns.
     #[must_use]
     pub fn event(&self, name: &str, per_bytes: f64) -> Option<(f64, bool)> {
-        sample::event(&self.samples, name, per_bytes)
+        let median = self.median_of(|sample| {
+            let count = *sample.counters.get(name)? as f64;
+            (sample.bytes > 0).then(|| count * per_bytes / sample.bytes as f64)
+        });
+        let mark = format!("{name}{COUNTED_PERMILLE}");
+        let is_scaled = self.samples.iter().any(|sample| sample.counters.contains_key(&mark));
+        Some((median?, is_scaled))
     }
 
     fn median_of(&self, figure: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {

@@ -110,8 +110,6 @@ fn latency_ns(sample: &Sample, part: f64) -> Option<f64> {
 
 /// The median walk through a hot set.
 fn walk_ns(sample: &Sample) -> Option<f64> {
-    match sample.series.get("walk_ns").filter(|walks| !walks.is_empty()) {
-        Some(walks) => Some(median(&walks.iter().map(|ns| *ns as f64).collect::<Vec<f64>>())),
-        None => sample::quantile_ns(&sample::walks(sample)?, 0.5),
-    }
+    let walks = sample.series.get("walk_ns").filter(|walks| !walks.is_empty())?;
+    Some(median(&walks.iter().map(|ns| *ns as f64).collect::<Vec<f64>>()))
 }

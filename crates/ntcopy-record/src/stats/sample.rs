@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::median;
-use crate::record::{COUNTED_PERMILLE, Sample};
+use crate::record::Sample;
 
 /// The part of what was offered that a sample has to have moved in time.
 const LEAST_OF_OFFERED: f64 = 0.98;
@@ -78,20 +77,6 @@ pub fn answered(sample: &Sample) -> Option<f64> {
 #[must_use]
 pub fn cpu_ns(sample: &Sample, processes: &[&str]) -> Option<u64> {
     processes.iter().map(|process| sample.phases_ns.get(*process).copied()).sum()
-}
-
-/// The median of an event per so many bytes of payload; the sum is scaled where its counter took
-/// turns.
-#[must_use]
-pub fn event(samples: &[&Sample], name: &str, per_bytes: f64) -> Option<(f64, bool)> {
-    let one = |sample: &&Sample| {
-        Some(*sample.counters.get(name)? as f64 * per_bytes / sample.bytes as f64)
-    };
-    let figures: Vec<f64> =
-        samples.iter().copied().filter(|sample| sample.bytes > 0).filter_map(|s| one(&s)).collect();
-    let mark = format!("{name}{COUNTED_PERMILLE}");
-    let is_scaled = samples.iter().any(|sample| sample.counters.contains_key(&mark));
-    (!figures.is_empty()).then(|| (median(&figures), is_scaled))
 }
 
 #[cfg(test)]
