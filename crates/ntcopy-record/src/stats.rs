@@ -10,7 +10,7 @@ pub mod footprint;
 pub mod looks;
 mod measured;
 #[cfg(test)]
-pub(crate) mod measured_tests;
+mod measured_tests;
 mod metric;
 mod sample;
 pub mod turns;

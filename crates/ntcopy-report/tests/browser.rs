@@ -34,13 +34,6 @@ fn written(name: &str, html: &str) -> PathBuf {
     path
 }
 
-/// The elements of a page in order: name and attributes.
-fn elements(html: &str) -> Vec<(&str, &str)> {
-    let all = html.split('<').skip(1).filter_map(|rest| rest.split('>').next());
-    let all = all.filter(|element| element.starts_with(|c: char| c.is_ascii_alphabetic()));
-    all.map(|element| element.split_once(' ').unwrap_or((element, ""))).collect()
-}
-
 fn attribute<'a>(attributes: &'a str, name: &str) -> Option<&'a str> {
     attributes.split(&format!("{name}=\"")).nth(1)?.split('"').next()
 }
@@ -68,7 +61,7 @@ fn every_kind_of_record_keeps_the_rules() {
 
 /// What a checker of accessibility looks for that needs no browser.
 fn keeps_the_rules(html: &str) {
-    let elements = elements(html);
+    let elements = common::elements(html);
     let mut ids: Vec<&str> = Vec::new();
     let mut level = 0;
     let count = |wanted: &str| elements.iter().filter(|(name, _)| *name == wanted).count();

@@ -179,17 +179,6 @@ fn not_measured_comes_with_the_hardware_that_it_needs_or_a_reason() {
 }
 
 #[test]
-fn a_command_alone_is_no_reason_not_to_have_measured() {
-    let row = "| it gains | no figure | Not measured: `ntcopy bench memcpy` | - |";
-    assert!(leaves_open(row) && !waits_for_something(row, true));
-    let runs = "| it falls | 5 | Not measured: the same runs | - |";
-    assert!(waits_for_something(runs, true) && !waits_for_something(runs, false));
-    let seen = format!("| it gains | - | Needs {HARDWARE}: `ntcopy bench memset` | - |");
-    assert!(leaves_open(&seen) && waits_for_something(&seen, false));
-    assert!(!waits_for_something(&format!("| it gains | - | Needs {HARDWARE} | - |"), false));
-}
-
-#[test]
 fn every_document_is_named_with_its_place() {
     let published: toml::Table = toml::from_str(&read("bench/published.toml")).expect("TOML");
     let documents = published["document"].as_array().expect("documents");

@@ -2,18 +2,22 @@
 
 mod common;
 
-use ntcopy_report::{json, table};
+use ntcopy_record::{testing, verdict};
+use ntcopy_report::{json, page, table};
 use serde_json::Value;
+
+fn is_for_terminals(text: &str) {
+    assert!(text.chars().all(|c| c == '\n' || c == ' ' || c.is_ascii_graphic()), "{text}");
+    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{text:?}");
+}
 
 #[test]
 fn the_terminal_table_is_ascii_and_fits_a_hundred_columns() {
     let record = common::synthetic_rounds();
     let record = common::with_error(record, 2, "nt", "the reader died: signal 9\u{1b}[31m", false);
     for record in [common::without_nt(record), common::synthetic_published()] {
-        let text = table::terminal(&record);
-        assert!(text.chars().all(|c| c == '\n' || c == ' ' || c.is_ascii_graphic()), "{text}");
-        assert!(text.lines().all(|line| line.len() <= 100), "{text}");
-        assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{text:?}");
+        is_for_terminals(&table::terminal(&record));
     }
 }
 
@@ -143,7 +147,27 @@ fn idle_is_the_ceiling_and_neither_wins_nor_loses() {
     let ours = |result: &&serde_json::Value| result["mode"] == "idle";
     assert!(results.iter().filter(ours).count() > 0, "{object}");
     assert!(results.iter().filter(ours).all(|result| result["verdict"] == "ceiling"), "{object}");
-    let said = ntcopy_record::verdict::sentences(&record).join("\n");
+    let said = verdict::sentences(&record).join("\n");
     let line = said.lines().find(|line| line.starts_with("idle relative to copy")).expect(&said);
     assert!(line.contains(": the ceiling, 2.0") && !line.contains("win"), "{line}");
+}
+
+#[test]
+fn turns_of_a_program_are_a_table_with_a_verdict_and_an_object() {
+    // Hinted ones in half of the time.
+    let turns = testing::turns(&[(2_000_000_000, 1_000_000_000); 6]);
+    let text = table::terminal(&turns);
+    is_for_terminals(&text);
+    assert!(text.contains("./sender a|b") && text.contains("2.00x (2.00-2.00)"), "{text}");
+    let said = verdict::sentences(&turns).join(" ");
+    assert!(said.starts_with("Win: hinted, the program is faster: 2.00x"), "{said}");
+    assert!(said.contains("no hinted byte"), "{said}");
+    let result = &json::object(&turns)["results"][0];
+    assert_eq!((&result["ratio"], &result["median"]), (&2.0.into(), &1.0.into()));
+    let mut few = turns.clone();
+    let page = page::html(&[turns], &[]);
+    assert!(page.contains("What does the hint do for a program of one's own?"));
+    few.samples.truncate(4);
+    is_for_terminals(&table::terminal(&few));
+    assert!(verdict::sentences(&few)[0].starts_with("No verdict"), "{few:?}");
 }

@@ -1,6 +1,6 @@
 use super::*;
-use crate::record::testing::{Sketch, crossover};
-use crate::stats::{footprint as stats_footprint, turns as stats_turns};
+use crate::record::testing::{self, Sketch, crossover};
+use crate::stats::footprint as stats_footprint;
 
 /// One cell, five pairs; `nt` at these rates beside 100.
 fn nt_at(rates: [u64; 5]) -> Record {
@@ -107,7 +107,7 @@ fn differences_are_named_the_cpu_first() {
 #[test]
 fn turns_of_a_program_are_compared_by_its_own_figure() {
     // Plain turns of 100 ns, hinted ones of 100 and of 50.
-    let [a, b] = [100, 50].map(|hinted| stats_turns::tests::record(&[(100, hinted); 6]));
+    let [a, b] = [100, 50].map(|hinted| testing::turns(&[(100, hinted); 6]));
     let (comparison, said) = said(&a, &b);
     let [cell] = comparison.cells.as_slice() else { panic!("{comparison:?}") };
     assert_eq!((cell.metric, cell.ratio, cell.verdict), (TURNS, 2.0, Verdict::Win));

@@ -189,12 +189,6 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_format_1_are_read() {
-        let series = read(r#"{"series":{"latency_ns":[10,20],"answers":[1,2]}}"#).unwrap();
-        assert_eq!(series["answers"], [1, 2]);
-    }
-
-    #[test]
     fn what_is_no_histogram_is_an_error_that_names_it() {
         for hdr in ["!", "AAAA", "SElTVA=="] {
             let line = json!({"histograms": {"latency_ns": {"counts": "answers", "hdr": hdr}}});

@@ -1,39 +1,6 @@
 use super::*;
-use crate::record::testing::{Sketch, record};
+use crate::record::testing::{Sketch, proxied, record};
 use crate::record::{HardwareCounter, Record};
-
-/// A closed and an open cell of two modes: (bytes per second, CPU nanoseconds a byte of each
-/// process, latency in us).
-pub(crate) fn sketch(figures: [(u64, u64, u64); 2]) -> Record {
-    let names = ["copy", "adaptive"];
-    let params = [("connections", 64), ("object_bytes", 1 << 20), ("dataset_bytes", 256 << 20)];
-    let mut empty = record(&names, &[&params, &params]);
-    empty.header.experiment = "http".into();
-    for (cell, form) in empty.cells.iter_mut().zip(["closed", "open"]) {
-        cell.params.insert("form".into(), form.into());
-    }
-    let mut sketch = Sketch::of(&names, empty);
-    for pair in 0..5 {
-        sketch.pair(0, pair, &figures.map(|(rate, ..)| rate));
-        sketch.pair(1, pair, &[1000, 1000]);
-    }
-    let mut record = sketch.record();
-    for sample in &mut record.samples {
-        let (_, cpu_ns, us) = figures[usize::from(sample.mode == "adaptive")];
-        let processes = ["client_cpu", "proxy_cpu", "backend_cpu"];
-        sample.phases_ns = processes.map(|name| (name.to_owned(), cpu_ns * sample.bytes)).into();
-        if sample.cell == 1 {
-            sample.series.insert("latency_ns".into(), vec![us * 1000, us * 5000]);
-            sample.series.insert("answers".into(), vec![98, 2]);
-            sample.series.insert("answered".into(), vec![100]);
-        } else if sample.mode == "adaptive" {
-            let counts =
-                [("nontemporal_bytes", 75), ("fits_cache_bytes", 25), ("not_supported_bytes", 90)];
-            sample.counters = counts.map(|(name, n)| (name.to_owned(), n)).into();
-        }
-    }
-    record
-}
 
 /// One cell of a hot set of ten lines: `idle`, `copy` and `nt`, in which a walk takes so many
 /// nanoseconds, and every fiftieth ten times as long.
@@ -58,7 +25,7 @@ fn ratio(versus: Option<Versus>) -> f64 {
 
 #[test]
 fn a_closed_cell_tells_what_went_through_and_what_it_cost() {
-    let mut record = sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
+    let mut record = proxied([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
     let name = "dram-read-bytes";
     record.machine.hardware_counters =
         vec![HardwareCounter { name: name.into(), source: String::new(), missing: None }];
@@ -82,7 +49,7 @@ fn a_closed_cell_tells_what_went_through_and_what_it_cost() {
 
 #[test]
 fn an_open_cell_tells_how_long_it_took_and_no_throughput() {
-    let record = sketch([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
+    let record = proxied([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
     let all = Measured::all(&record, &record.cells[1]);
     let copy = &all[0];
     // 490 and 10 of 500 answers; at 99.9 % not even one took longer.

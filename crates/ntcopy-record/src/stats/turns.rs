@@ -190,35 +190,21 @@ impl Outcome {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use crate::record::testing;
 
-    /// Pairs of turns, plain and hinted, in nanoseconds.
-    pub(crate) fn record(figures: &[(u64, u64)]) -> Record {
-        detailed(figures, "less", false, 10)
-    }
-
+    /// Turns, with what the kernel counted of the hinted turns.
     fn detailed(figures: &[(u64, u64)], better: &str, printed: bool, counted: u64) -> Record {
-        let mut record = testing::record(&[PLAIN, HINTED], &[&[]]);
-        record.header.experiment = ExperimentKind::Try;
-        record.header.baseline = PLAIN.into();
-        record.cells[0].params = Params::from([
-            (METRIC.to_owned(), "time".into()),
-            (BETTER.to_owned(), better.into()),
-            (PROGRAM.to_owned(), serde_json::json!(["cat", "a b"])),
-        ]);
-        for (pair, (plain, hinted)) in (0..).zip(figures) {
-            for (mode, figure) in [(PLAIN, plain), (HINTED, hinted)] {
-                let mut sample = testing::sample((0, pair, 0), mode, 0, *figure);
-                if printed {
-                    sample.series.insert(PRINTED.to_owned(), vec![*figure]);
-                }
-                if mode == HINTED && counted > 0 {
-                    sample.counters.insert(NONTEMPORAL.to_owned(), counted);
-                    sample.counters.insert("fits_cache_bytes".to_owned(), 3 * counted);
-                }
-                record.samples.push(sample);
+        let mut record = testing::turns(figures);
+        record.cells[0].params.insert(BETTER.to_owned(), better.into());
+        for sample in &mut record.samples {
+            if printed {
+                sample.series.insert(PRINTED.to_owned(), vec![sample.elapsed_ns]);
+            }
+            if sample.mode == HINTED && counted > 0 {
+                sample.counters.insert(NONTEMPORAL.to_owned(), counted);
+                sample.counters.insert("fits_cache_bytes".to_owned(), 3 * counted);
             }
         }
         record

@@ -6,7 +6,7 @@
 
 use ntcopy_record::{
     Cache, Cell, HardwareCounter, Header, Machine, Params, Record, RunError, Sample, Unavailable,
-    testing,
+    testing::{self, params},
 };
 use serde_json::json;
 
@@ -27,18 +27,10 @@ const ROUNDS: [(u32, f64, f64, f64); 8] = [
 /// 1 to 128 sockets of 1 MiB, three modes, fifteen pairs.
 pub fn synthetic_rounds() -> Record {
     let mut record = synthetic_empty("rounds");
-    for (index, (sockets, copy, nt, vmsplice)) in ROUNDS.into_iter().enumerate() {
-        let cell = index as u32;
-        record.cells.push(Cell { cell, params: round_params(sockets) });
-        for pair in 0..15 {
-            for (position, (mode, factor)) in
-                [("copy", 1.0), ("nt", nt), ("vmsplice", vmsplice)].into_iter().enumerate()
-            {
-                let bytes = u64::from(sockets) * MIB * 100;
-                let rate = copy * factor * 1e6 / 8.0 * jitter(cell, pair, position as u32);
-                record.samples.push(sample(cell, pair, position as u32, mode, bytes, rate, true));
-            }
-        }
+    for (sockets, copy, nt, vmsplice) in ROUNDS {
+        let bytes = u64::from(sockets) * MIB * 100;
+        let modes = [("copy", 1.0), ("nt", nt), ("vmsplice", vmsplice)];
+        measure(&mut record, round_params(sockets), bytes, copy * 1e6 / 8.0, &modes, jitter);
     }
     record
 }
@@ -51,62 +43,71 @@ pub fn synthetic_published() -> Record {
         ("CPUs 1,65: shared L2 and L3", 524_288, 61_000.0, 0.90),
         ("CPUs 1,65: shared L2 and L3, 128 KiB buffers", 131_072, 58_000.0, 0.88),
     ];
-    for (index, (label, buffer, copy, nt)) in labels.into_iter().enumerate() {
-        let cell = index as u32;
+    for (label, buffer, copy, nt) in labels {
         let params = params(json!({
             "family": "unix", "form": "free-running", "object_bytes": MIB,
             "dataset_bytes": MIB, "sockets": 1, "iterations": 4000, "pipe_bytes": buffer,
             "sndbuf_bytes": buffer, "sender_cpu": 0, "reader_cpu": 1, "published": label,
             "note": "no two CPUs here share an L2 cache: ran on CPUs 0 and 1",
         }));
-        record.cells.push(Cell { cell, params });
-        for pair in 0..15 {
-            for (position, (mode, factor)) in [("copy", 1.0), ("nt", nt)].into_iter().enumerate() {
-                let rate = copy * factor * 1e6 / 8.0 * jitter(cell, pair, position as u32);
-                let bytes = 4000 * MIB;
-                record.samples.push(sample(cell, pair, position as u32, mode, bytes, rate, false));
-            }
-        }
+        let modes = [("copy", 1.0), ("nt", nt)];
+        measure(&mut record, params, 4000 * MIB, copy * 1e6 / 8.0, &modes, jitter);
+    }
+    for sample in &mut record.samples {
+        sample.phases_ns.clear();
     }
     record
 }
 
 /// What `adaptive` gains over `copy` in the sweep's cell of this number of bytes in flight.
-pub fn adaptive_gain(in_flight_bytes: u64) -> f64 {
+fn adaptive_gain(in_flight_bytes: u64) -> f64 {
     if in_flight_bytes >= 32 * MIB { 1.25 } else { 0.98 }
 }
 
-/// A sweep of 30 cells: five numbers of sockets, three data sets, two objects.
+/// A sweep of 30 cells without noise: five numbers of sockets, three data sets, two objects.
 pub fn synthetic_sweep() -> Record {
     let mut record = synthetic_empty("sweep");
     for dataset in [MIB, 64 * MIB, 256 * MIB] {
         for object in [64 << 10, MIB] {
             for sockets in [1, 8, 32, 64, 128] {
-                let cell = record.cells.len() as u32;
                 let in_flight = sockets * object;
                 let params = params(json!({
                     "family": "unix", "form": "rounds", "object_bytes": object,
                     "dataset_bytes": dataset, "sockets": sockets, "in_flight_bytes": in_flight,
                     "sender_cpu": 0, "reader_cpu": 0,
                 }));
-                record.cells.push(Cell { cell, params });
                 let nt = if in_flight >= 32 * MIB { 1.25 } else { 0.8 };
                 let modes = [("copy", 1.0), ("nt", nt), ("adaptive", adaptive_gain(in_flight))];
-                for pair in 0..5 {
-                    for (position, (mode, factor)) in (0..).zip(modes) {
-                        let bytes = in_flight * 100;
-                        let mut sample =
-                            sample(cell, pair, position, mode, bytes, factor * 5e9, true);
-                        if mode == "adaptive" && nt > 1.0 {
-                            sample.counters.insert("nontemporal_bytes".to_owned(), bytes);
-                        }
-                        record.samples.push(sample);
-                    }
-                }
+                measure(&mut record, params, in_flight * 100, 5e9, &modes, |_, _, _| 1.0);
             }
         }
     }
+    for sample in record.samples.iter_mut().filter(|sample| sample.mode == "adaptive") {
+        let in_flight = sample.bytes / 100;
+        if adaptive_gain(in_flight) > 1.0 {
+            sample.counters.insert("nontemporal_bytes".to_owned(), sample.bytes);
+        }
+    }
     record
+}
+
+/// Adds a cell, and fifteen pairs of modes that do so many times the rate of the baseline.
+fn measure(
+    record: &mut Record,
+    params: Params,
+    bytes: u64,
+    bytes_per_s: f64,
+    modes: &[(&str, f64)],
+    noise: fn(u32, u32, u32) -> f64,
+) {
+    let cell = record.cells.len() as u32;
+    record.cells.push(Cell { cell, params });
+    for pair in 0..15 {
+        for (position, (mode, factor)) in (0..).zip(modes) {
+            let rate = bytes_per_s * factor * noise(cell, pair, position);
+            record.samples.push(sample(cell, pair, position, mode, bytes, rate));
+        }
+    }
 }
 
 /// A victim of 100 lines: 5 ns when idle, 10 beside `copy`, 8 beside `nt`.
@@ -121,7 +122,7 @@ pub fn synthetic_retention() -> Record {
     for pair in 0..5 {
         let modes = [("copy", 100 * MIB, 1000), ("idle", 0, 500), ("nt", 100 * MIB, 800)];
         for (position, (mode, bytes, walk_ns)) in (0..).zip(modes) {
-            let mut sample = sample(0, pair, position, mode, bytes.max(1), 5e9, true);
+            let mut sample = sample(0, pair, position, mode, bytes.max(1), 5e9);
             sample.bytes = bytes;
             sample.elapsed_ns = sample.elapsed_ns.max(1000);
             sample.series.insert("walk_ns".to_owned(), vec![walk_ns; 100]);
@@ -231,11 +232,6 @@ fn round_params(sockets: u32) -> Params {
     }))
 }
 
-pub fn params(object: serde_json::Value) -> Params {
-    let object = object.as_object().expect("an object");
-    object.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
-}
-
 /// Within 2 % of 1, the same every time.
 fn jitter(cell: u32, pair: u32, position: u32) -> f64 {
     let mut mixed = u64::from(cell * 1000 + pair * 10 + position) + 1;
@@ -245,20 +241,17 @@ fn jitter(cell: u32, pair: u32, position: u32) -> f64 {
     0.98 + 0.04 * (mixed >> 40) as f64 / f64::from(1u32 << 24)
 }
 
-fn sample(
-    cell: u32,
-    pair: u32,
-    position: u32,
-    mode: &str,
-    bytes: u64,
-    bytes_per_s: f64,
-    phases: bool,
-) -> Sample {
+fn sample(cell: u32, pair: u32, position: u32, mode: &str, bytes: u64, bytes_per_s: f64) -> Sample {
     let elapsed_ns = (bytes as f64 / bytes_per_s * 1e9) as u64;
     let mut sample = testing::sample((cell, pair, position), mode, bytes, elapsed_ns);
-    if phases {
-        sample.phases_ns.insert("send".to_owned(), elapsed_ns * 6 / 10);
-        sample.phases_ns.insert("drain".to_owned(), elapsed_ns * 4 / 10);
-    }
+    sample.phases_ns.insert("send".to_owned(), elapsed_ns * 6 / 10);
+    sample.phases_ns.insert("drain".to_owned(), elapsed_ns * 4 / 10);
     sample
+}
+
+/// The elements of a page in order: name and attributes.
+pub fn elements(html: &str) -> Vec<(&str, &str)> {
+    let all = html.split('<').skip(1).filter_map(|rest| rest.split('>').next());
+    let all = all.filter(|element| element.starts_with(|c: char| c.is_ascii_alphabetic()));
+    all.map(|element| element.split_once(' ').unwrap_or((element, ""))).collect()
 }
