@@ -72,7 +72,7 @@ pub fn terminal(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> String {
 }
 
 /// `records/a (3 records, 2026-11-21 11:53 UTC, CPU)`.
-fn described(side: &Side<'_>) -> String {
+pub(crate) fn described(side: &Side<'_>) -> String {
     let Some(newest) = newest(side) else { return format!("{} (no records)", side.place) };
     let many = match side.records.len() {
         1 => newest.header.id.clone(),
@@ -167,9 +167,4 @@ fn cell_json(cell: &Compared) -> Value {
 /// Bytes and the like have no fractions; seconds have.
 fn whole(figure: f64) -> Value {
     if figure < 1000.0 { json!(figure) } else { json!(figure.round() as u64) }
-}
-
-/// The lines that say which sides there are.
-pub(crate) fn sides(a: &Side<'_>, b: &Side<'_>) -> [String; 2] {
-    [described(a), described(b)]
 }

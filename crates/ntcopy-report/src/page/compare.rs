@@ -4,14 +4,13 @@ use maud::{DOCTYPE, html};
 use ntcopy_record::compare::{Comparison, sentences};
 
 use super::{head, tables};
-use crate::compare::{Side, grids, machines, sides};
+use crate::compare::{Side, described, grids, machines};
 use crate::text;
 
 /// The page as HTML: what differs in the machines, what it comes to, every cell. `command` is the
 /// command line that made it, which the page states.
 #[must_use]
 pub fn html(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison, command: &[String]) -> String {
-    let [in_a, in_b] = sides(a, b);
     let differ = machines(a, b, comparison);
     let title = format!("ntcopy: {} against {}", a.place, b.place);
     let page = html! {
@@ -28,8 +27,8 @@ pub fn html(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison, command: &[Stri
                 main {
                     section {
                         h2 { "What differs" }
-                        p { "A: " (in_a) }
-                        p { "B: " (in_b) }
+                        p { "A: " (described(a)) }
+                        p { "B: " (described(b)) }
                         @if differ.is_empty() {
                             p { "The machines are the same, with the same kernel, C library and \
                                  program." }
