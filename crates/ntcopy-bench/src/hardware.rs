@@ -22,9 +22,6 @@ use self::open::Opened;
 use self::resctrl::Reading;
 pub(crate) use self::scale::{Counted, Sum};
 
-/// Environment: `off` leaves every hardware counter alone.
-pub const VARIABLE: &str = "NTCOPY_HARDWARE_COUNTERS";
-
 /// Every counter that a sample may carry, and why those are missing that are.
 ///
 /// Tries each once a process: some milliseconds.

@@ -9,7 +9,6 @@ use ntcopy::hardware::Outcome;
 use ntcopy_record::HardwareCounter;
 use rustix::io::Errno;
 
-use super::VARIABLE;
 use super::events::{self, Event};
 use super::open::{Opened, Request};
 use super::resctrl::{self, Monitor};
@@ -27,7 +26,6 @@ pub struct Machine<'a> {
     /// CPUID vendor, family, model and stepping.
     pub signature: &'a str,
     pub guest: bool,
-    pub off: bool,
     /// Tries a core event; whether it moves is asked of the cycles only.
     pub attempt: &'a dyn Fn(&Request, bool) -> Result<(), Outcome>,
 }
@@ -41,7 +39,6 @@ impl Catalogue {
                 root: Path::new("/"),
                 signature: &cpu.signature(),
                 guest: cpu.hypervisor.is_some(),
-                off: std::env::var(VARIABLE).is_ok_and(|value| value == "off"),
                 attempt: &|request, moves| {
                     if moves { request.attempt_to_count() } else { request.attempt() }
                 },
@@ -79,7 +76,7 @@ impl Catalogue {
     fn add_core(&mut self, machine: &Machine<'_>) {
         let known = events::known(machine.signature);
         // What keeps the cycles from being counted keeps everything.
-        let mut none = machine.off.then(switched_off);
+        let mut none: Option<String> = None;
         for name in events::NAMES {
             let event = known.iter().find(|event| event.name == name);
             if let Some(why) = &none {
@@ -110,7 +107,7 @@ impl Catalogue {
     }
 
     fn add_bandwidth(&mut self, machine: &Machine<'_>) {
-        let found = if machine.off { Err(switched_off()) } else { resctrl::find(machine.root) };
+        let found = resctrl::find(machine.root);
         for name in [resctrl::TOTAL, resctrl::LOCAL] {
             let missing = match &found {
                 Ok(monitor) if monitor.has(name) => None,
@@ -121,10 +118,6 @@ impl Catalogue {
         }
         self.monitor = found.ok();
     }
-}
-
-fn switched_off() -> String {
-    format!("switched off by {VARIABLE}")
 }
 
 fn request(event: &Event, with_started: bool, kernel: bool) -> Request {

@@ -8,7 +8,7 @@ fn offers(
     guest: bool,
     attempt: &dyn Fn(&Request, bool) -> Result<(), Outcome>,
 ) -> Vec<HardwareCounter> {
-    let machine = Machine { root: tree.root(), signature, guest, off: false, attempt };
+    let machine = Machine { root: tree.root(), signature, guest, attempt };
     Catalogue::find(&machine).offers().to_vec()
 }
 
@@ -90,25 +90,4 @@ fn each_refusal_has_its_words() {
     let bare = Tree::guest();
     let found = offers(&bare, "GenuineIntel-6-85-4", false, &refuse(Errno::NOENT));
     assert_eq!(missing(&found, "cycles"), Some("no PMU that this kernel drives"));
-}
-
-#[test]
-fn switched_off_is_off_and_nothing_is_tried() {
-    let tree = Tree::monitored();
-    let machine = Machine {
-        root: tree.root(),
-        signature: "GenuineIntel-6-85-4",
-        guest: false,
-        off: true,
-        attempt: &|_, _| panic!("nothing is tried"),
-    };
-    let found = Catalogue::find(&machine);
-    assert!(
-        found
-            .offers()
-            .iter()
-            .all(|offer| { offer.missing.as_deref().is_some_and(|why| why.contains(VARIABLE)) })
-    );
-    assert!(found.open_core(true).is_empty());
-    assert_eq!(found.monitor(), None);
 }
