@@ -145,7 +145,7 @@ start() {
 	way=$2
 	shift 2
 	# shellcheck disable=SC2086 # options
-	"$ntcopy" kernel boot --kernel "$kernel" --mem 3G --timeout "$longest_s" --splats fail \
+	"$ntcopy" kernel boot --kernel "$kernel" --mem 3G --timeout "$longest_s" \
 		--console "$results/$program-$way.console" --write "$results" -- \
 		python3 "$root/scripts/program-suites.py" run "$program" "$way" --ntcopy "$ntcopy" \
 		--tree "$tree/source" --results "$results" "$@" &

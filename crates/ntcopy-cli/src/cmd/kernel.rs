@@ -8,12 +8,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ntcopy_kernel::boot::{self, HostCpus};
 use ntcopy_kernel::{
-    Boot, BuildOptions, Built, Cache, Entry, Error, Machine, Outcome, SourceId, State, progress,
+    Boot, BuildOptions, Built, Cache, Entry, Error, Outcome, SourceId, State, progress,
 };
 use ntcopy_record::units::{about_size, count};
 
 pub use args::Args;
-use args::{BootArgs, GuestArgs, KernelArgs, Splats};
+use args::{BootArgs, KernelArgs};
 
 /// How many reports of the guest's kernel are printed at length.
 const SHOWN_SPLATS: usize = 5;
@@ -40,45 +40,30 @@ fn build(kernel: &KernelArgs) -> Result<ExitCode, Error> {
 }
 
 /// The kernel of the guest, from the cache or built now, and the CPUs of the host for it.
-fn kernel(guest: &GuestArgs) -> Result<(Built, HostCpus), Error> {
-    let options = options(&guest.kernel)?;
+fn kernel(args: &BootArgs) -> Result<(Built, HostCpus), Error> {
+    let options = options(&args.kernel)?;
     // Not after minutes of compiling.
     boot::check_boot(options.kind)?;
-    let host_cpus = match guest.own_caches {
-        true => HostCpus::with_own_caches(guest.cpus, options.kind)?,
+    let host_cpus = match args.own_caches {
+        true => HostCpus::with_own_caches(args.cpus, options.kind)?,
         false => HostCpus::Any,
     };
     Ok((ntcopy_kernel::build(&options, progress::for_stderr().as_mut())?, host_cpus))
 }
 
 fn boot(args: BootArgs) -> Result<ExitCode, Error> {
-    let (kernel, host_cpus) = kernel(&args.guest)?;
-    let splats = policy(&args.guest, &kernel);
-    let (guest, mut boot) = (args.guest, Boot::new(&kernel, args.command));
-    (boot.cpus, boot.mem_bytes, boot.host_cpus) = (guest.cpus, guest.mem, host_cpus);
-    (boot.writable, boot.sysctls, boot.arguments) = (guest.write, guest.sysctl, guest.append);
-    boot.console = guest.console;
+    let (kernel, host_cpus) = kernel(&args)?;
+    let mut boot = Boot::new(&kernel, args.command);
+    (boot.cpus, boot.mem_bytes, boot.host_cpus) = (args.cpus, args.mem, host_cpus);
+    (boot.writable, boot.sysctls, boot.arguments) = (args.write, args.sysctl, args.append);
+    boot.console = args.console;
     boot.boot_limit = args.boot_timeout.map_or(boot.boot_limit, Duration::from_secs);
     boot.timeout = (args.timeout > 0).then(|| Duration::from_secs(args.timeout));
-    Ok(end(&boot.run()?, splats))
+    Ok(end(&boot.run()?))
 }
 
-/// A kernel that is booted to be checked fails on what it reports.
-fn policy(guest: &GuestArgs, kernel: &Built) -> Splats {
-    guest.splats.unwrap_or(match kernel.kind.machine() {
-        Machine::Qemu => Splats::Fail,
-        Machine::Um => Splats::Print,
-    })
-}
-
-/// Passes the exit code on, and what the guest's kernel reported of itself.
-fn end(outcome: &Outcome, splats: Splats) -> ExitCode {
-    if splats == Splats::Print {
-        for line in &outcome.complaints {
-            eprintln!("ntcopy: the guest's kernel reported a fault: {line}");
-        }
-        return ExitCode::from(outcome.code);
-    }
+/// Passes the exit code on, unless the guest's kernel reported a fault of its own.
+fn end(outcome: &Outcome) -> ExitCode {
     for splat in outcome.splats.iter().take(SHOWN_SPLATS) {
         eprintln!("ntcopy: the guest's kernel reported a fault:");
         for line in &splat.lines {

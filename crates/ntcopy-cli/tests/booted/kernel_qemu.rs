@@ -17,9 +17,6 @@ fn a_fault_of_the_kernel_fails_the_boot(kernel: &'static str) {
     assert_eq!(text(&output.stdout), "done\n");
     assert!(said.contains("WARNING: ") && said.contains("lkdtm_WARNING"), "{said}");
     assert!(said.contains("1 fault reported"), "{said}");
-    let output = Guest::new(kernel, &["--splats", "print"]).shell(provoke);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("lkdtm_WARNING"));
     guest.assert_nothing_left();
 }
 

@@ -48,8 +48,7 @@ is /run, its standard input is /dev/null, and it runs as the guest's root with t
 user. Its output and exit code are passed through: 128 + n when signal n ended it.
 
 A guest whose kernel reports a fault of its own (BUG, WARNING, KASAN, KCSAN, UBSAN, lockdep, a
-leak) has failed in QEMU whatever the command says: the report is printed and the exit code is 1 at
-least. On kernels with kmemleak the end of the command is followed by a scan of some ten seconds.
+leak) has failed whatever the command says: the report is printed and the exit code is 1 at least. On kernels with kmemleak the end of the command is followed by a scan of some ten seconds.
 
 Environment:
   NTCOPY_UM_SPIN      iterations that a hand-over spins before it sleeps; 0 is off
@@ -104,18 +103,9 @@ impl KernelArgs {
     }
 }
 
-/// What becomes of a report in which the guest's kernel says that something is wrong with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Splats {
-    /// The boot has failed.
-    Fail,
-    /// It is printed.
-    Print,
-}
-
-/// Arguments of `boot` that describe the guest.
+/// Arguments of `boot`.
 #[derive(ClapArgs)]
-pub struct GuestArgs {
+pub struct BootArgs {
     #[command(flatten)]
     pub kernel: KernelArgs,
     /// CPUs of the guest: 1 for what is heavy in system calls, 2 for two busy processes, 4 in QEMU
@@ -140,16 +130,6 @@ pub struct GuestArgs {
     /// Another argument for the kernel's command line; may be repeated
     #[arg(long, value_name = "ARG", allow_hyphen_values = true, hide = true)]
     pub append: Vec<String>,
-    /// What becomes of a fault that the guest's kernel reports [default: fail in QEMU, else print]
-    #[arg(long, value_name = "WHAT", hide = true)]
-    pub splats: Option<Splats>,
-}
-
-/// Arguments of `boot`.
-#[derive(ClapArgs)]
-pub struct BootArgs {
-    #[command(flatten)]
-    pub guest: GuestArgs,
     /// Kill the guest when the command takes longer, in seconds; 0 is for ever
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     pub timeout: u64,
