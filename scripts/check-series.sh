@@ -60,9 +60,9 @@ die() {
 	exit 1
 }
 
-# Cover letters count the tests that crates/ntcopy-cli/tests/common/suite.rs demands.
+# Cover letters count the tests that crates/xtask/src/suite.rs demands.
 check_count() {
-	mod=$root/crates/ntcopy-cli/tests/common/suite.rs
+	mod=$root/crates/xtask/src/suite.rs
 	sed -n '/^pub const PROGRAMS/,/^\]/s/^ *("\([a-z_]*\)", \([0-9]*\)),$/\1 \2/p' "$mod" >"$work/counts"
 	pages=$(sed -n 's/^ntcopy_pages //p' "$work/counts")
 	net=$(awk '$1 != "ntcopy_pages" { sum += $2 } END { print sum }' "$work/counts")

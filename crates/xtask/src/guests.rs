@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::error::{Doing, Error};
 use crate::programs::root;
-use crate::report::Counts;
+use crate::tap::Report;
 use crate::{running, selftests};
 
 /// The size of the biggest send, in MiB: an emulated CPU that checks each access is slow.
@@ -17,7 +17,18 @@ const BIG_MIB: &str = "4";
 
 /// Runs programs of a folder one after another; 1 if any of them failed.
 pub const EACH: &str = r##"cd "$1" && shift && code=0
-    for program; do echo "# program $program"; ./"$program" 2>&1 || code=1; done; exit $code"##;
+    for program; do
+        echo "# program $program"; ./"$program" 2>&1; ended=$?
+        echo "# exit $ended"; [ $ended = 0 ] || code=1
+    done; exit $code"##;
+
+/// A command with the module loaded; then it goes, and nothing holds it.
+pub const THROUGH: &str = r##"ntcopy=$1; "$ntcopy" module load "$2" || exit
+    shift 2; code=0; "$@" 2>&1 || code=1
+    echo "references left: $(cat /sys/module/ntcopy/refcnt)"
+    "$ntcopy" module unload || code=1
+    echo "taint: $(cat /proc/sys/kernel/tainted)"
+    exit $code"##;
 
 /// Where boots of one command are run and kept.
 pub struct Guests {
@@ -75,10 +86,12 @@ impl Guests {
         fs::write(log.with_extension("log.err"), faults(&outcome))
             .doing("writing a guest's faults")?;
         let tried = Tried::of(&outcome);
-        let Counts { passed, failed, skipped } = tried.counts;
         println!(
-            "{}: {name}: {passed} passed, {skipped} skipped, {failed} failed; exit code {}, {} s",
+            "{}: {name}: {} passed, {} skipped, {} failed; exit code {}, {} s",
             kernel.kind,
+            tried.report.passed,
+            tried.report.skipped.len(),
+            tried.report.failed.len(),
             outcome.code,
             begun.elapsed().as_secs()
         );
@@ -88,7 +101,7 @@ impl Guests {
 
 /// What a boot of the suite's programs came to.
 pub struct Tried {
-    pub counts: Counts,
+    report: Report,
     pub stdout: String,
     /// Why it is no good; empty if it is.
     pub faults: String,
@@ -97,23 +110,13 @@ pub struct Tried {
 impl Tried {
     fn of(outcome: &Outcome) -> Self {
         let stdout = String::from_utf8_lossy(&outcome.stdout).into_owned();
-        let mut counts = Counts::default();
-        let mut wrong = String::new();
-        for line in stdout.lines() {
-            if line.starts_with("not ok ") {
-                counts.failed += 1;
-                wrong += &format!("{line}\n");
-            } else if line.starts_with("ok ") && line.contains("# SKIP") {
-                counts.skipped += 1;
-            } else if line.starts_with("ok ") {
-                counts.passed += 1;
-            }
-        }
-        if outcome.code != 0 || !outcome.complaints.is_empty() || counts.passed == 0 {
+        let report = Report::read(stdout.lines());
+        let mut wrong: String = report.failed.iter().map(|line| format!("{line}\n")).collect();
+        if outcome.code != 0 || !outcome.complaints.is_empty() || report.passed == 0 {
             wrong += &faults(outcome);
             wrong += &format!("exit code {}\n", outcome.code);
         }
-        Self { counts, stdout, faults: wrong }
+        Self { report, stdout, faults: wrong }
     }
 
     /// An error unless it was good.
@@ -164,7 +167,7 @@ mod tests {
     #[test]
     fn a_boot_is_good_where_something_passed_and_nothing_failed() {
         let good = Tried::of(&outcome(0, "ok 1 a\nok 2 b # SKIP no such family\n"));
-        assert_eq!(good.counts, Counts { passed: 1, failed: 0, skipped: 1 });
+        assert_eq!((good.report.passed, good.report.skipped.len()), (1, 1));
         assert!(good.must_pass("suite").is_ok());
         for (code, said) in [(0, ""), (1, "ok 1 a\n"), (0, "ok 1 a\nnot ok 2 b\n")] {
             assert!(Tried::of(&outcome(code, said)).must_pass("suite").is_err(), "{said}");

@@ -13,21 +13,9 @@ use ntcopy_kernel::Built;
 use crate::error::Error;
 use crate::guests::{EACH, Guests, kernel};
 use crate::soak::{self, Soak};
+use crate::suite;
 
 const KERNELS: [&str; 4] = ["x86", "x86+kcsan", "x86:6.12", "x86:6.12+kcsan"];
-
-const PROGRAMS: [&str; 10] = [
-    "options",
-    "counters",
-    "edges",
-    "flags",
-    "calls",
-    "control",
-    "gone",
-    "holes",
-    "ntcopy_pages",
-    "bytes",
-];
 
 /// What tries the copies themselves.
 const COPIES: [&str; 3] = ["edges", "holes", "bytes"];
@@ -36,10 +24,11 @@ const COPIES: [&str; 3] = ["edges", "holes", "bytes"];
 const INTEL: &str = "max,vendor=GenuineIntel,family=6,model=143";
 
 pub fn run(ntcopy: &Path, kernels: &[&str]) -> Result<(), Error> {
-    let guests = Guests::new(ntcopy, "kernels", &PROGRAMS)?;
+    let programs = suite::names(&suite::all());
+    let guests = Guests::new(ntcopy, "kernels", &programs)?;
     for name in if kernels.is_empty() { &KERNELS } else { kernels } {
         let kernel = kernel(name)?;
-        each(&guests, &kernel, "suite", &PROGRAMS)?;
+        each(&guests, &kernel, "suite", &programs)?;
         if name.ends_with("kcsan") {
             let soak = Soak { kernel: name, cpus: 2, seed: 1, minutes: 0, programs: 50 };
             soak::run(ntcopy, &soak)?;

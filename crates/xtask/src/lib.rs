@@ -12,7 +12,9 @@ mod report;
 mod running;
 pub mod selftests;
 pub mod soak;
+pub mod suite;
 mod sum;
+mod tap;
 pub mod test;
 
 pub use error::Error;

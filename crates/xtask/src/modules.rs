@@ -13,49 +13,26 @@ use std::process::Command;
 use ntcopy_kernel::{Built, Cache};
 
 use crate::error::{Doing, Error};
-use crate::guests::{EACH, Guests, module};
+use crate::guests::{EACH, Guests, THROUGH, module};
 use crate::programs::root;
 use crate::selftests::{packages, unpack};
+use crate::suite;
 
 const KERNELS: [&str; 2] = ["x86:6.12+module", "x86+module"];
-
-const PROGRAMS: [&str; 14] = [
-    "module",
-    "module_life",
-    "module_memory",
-    "module_races",
-    "module_replace",
-    "options",
-    "counters",
-    "edges",
-    "flags",
-    "calls",
-    "control",
-    "gone",
-    "holes",
-    "bytes",
-];
 
 /// An out-of-tree module, and nothing else.
 const TAINT: &str = "taint: 4096";
 
-/// A command with the module loaded; then it goes, and nothing holds it.
-const THROUGH: &str = r##"ntcopy=$1; "$ntcopy" module load "$2" || exit
-    shift 2; code=0; "$@" 2>&1 || code=1
-    echo "references left: $(cat /sys/module/ntcopy/refcnt)"
-    "$ntcopy" module unload || code=1
-    echo "taint: $(cat /proc/sys/kernel/tainted)"
-    exit $code"##;
-
 pub fn run(ntcopy: &Path, kernels: &[&str]) -> Result<(), Error> {
     range()?;
     style()?;
-    let guests = Guests::new(ntcopy, "module", &PROGRAMS)?;
+    let programs = suite::names(&suite::of_module());
+    let guests = Guests::new(ntcopy, "module", &programs)?;
     for name in if kernels.is_empty() { &KERNELS } else { kernels } {
         let (kernel, module) = module(name)?;
         warnings(&kernel)?;
         let bin = guests.bin.path().display().to_string();
-        let suite = [&["sh", "-c", EACH, "suite", &bin][..], &PROGRAMS].concat();
+        let suite = [&["sh", "-c", EACH, "suite", &bin][..], &programs].concat();
         through(&guests, &kernel, &module, "suite", &suite)?;
         let sends = guests.sends_while_calls_fail()?;
         let sends = sends.each_ref().map(String::as_str);

@@ -1,22 +1,21 @@
 //! End to end, in the kernel that knows `MSG_NTCOPY`: built if it is not yet, booted, measured.
 
+use std::path::Path;
 use std::process::Command;
 
 use ntcopy_record::{Record, Sample};
 use serde_json::Value;
 use xtask::selftests;
+use xtask::suite::{self, Kernel};
 
-use crate::common::{
-    self, PROGRAM, good, has_flag, json, kernel_built, ntcopy, project,
-    suite::{self, Kernel},
-    text,
-};
+use crate::common::{self, PROGRAM, good, has_flag, json, kernel_built, ntcopy, project, text};
 
 #[test]
 fn the_kernel_keeps_its_promises() {
-    kernel_built();
     let lacks = &["udplite", "mptcp", "sctp", "io_uring"];
-    suite::must_pass(&Kernel { arguments: &[], lacks, big_mib: 64, limit_s: 600 });
+    let kernel = Kernel { name: "um", lacks, big_mib: 64, limit_s: 600 };
+    let passed = suite::must_pass(Path::new(PROGRAM), &kernel, &suite::all());
+    passed.unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// A missing fence cannot be seen in the bytes, nearly always; in the machine code it can.

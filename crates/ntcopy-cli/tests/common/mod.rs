@@ -9,7 +9,6 @@ pub mod house;
 pub mod preload;
 pub mod signal;
 pub mod store;
-pub mod suite;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

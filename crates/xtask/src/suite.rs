@@ -1,0 +1,102 @@
+//! The suite of kernel/selftests in a booted kernel: its programs, and what they have to say.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::error::Error;
+use crate::guests::{self, EACH, Guests, THROUGH};
+use crate::tap::{Report, section};
+
+/// The programs of the suite, and how many tests each has. One that runs fewer has lost some.
+pub const PROGRAMS: [(&str, usize); 10] = [
+    ("options", 80),
+    ("counters", 26),
+    ("bytes", 441),
+    ("edges", 208),
+    ("gone", 72),
+    ("holes", 36),
+    ("flags", 109),
+    ("control", 8),
+    ("calls", 256),
+    ("ntcopy_pages", 90),
+];
+
+/// The programs that try the module itself, where it is what takes the hints.
+const MODULE_PROGRAMS: [&str; 5] =
+    ["module", "module_life", "module_memory", "module_races", "module_replace"];
+
+/// A kernel that the suite runs in.
+pub struct Kernel {
+    pub name: &'static str,
+    /// What it lacks, as the reason of a skipped test begins.
+    pub lacks: &'static [&'static str],
+    /// The size of the biggest send, in MiB: 64 where the kernel is fast.
+    pub big_mib: u32,
+    /// When to give up, in seconds.
+    pub limit_s: u64,
+}
+
+/// A program, and how many tests it has, if that is known.
+pub type Program = (&'static str, Option<usize>);
+
+/// All that a kernel with the patches has to pass.
+pub fn all() -> Vec<Program> {
+    PROGRAMS.map(|(name, tests)| (name, Some(tests))).into()
+}
+
+/// What there is of sockets, for a kernel without the patches that clear and copy pages.
+pub fn of_sockets() -> Vec<Program> {
+    all().into_iter().filter(|(name, _)| *name != "ntcopy_pages").collect()
+}
+
+/// The module's own programs, then what there is of sockets.
+pub fn of_module() -> Vec<Program> {
+    MODULE_PROGRAMS.map(|name| (name, None)).into_iter().chain(of_sockets()).collect()
+}
+
+pub fn names(programs: &[Program]) -> Vec<&'static str> {
+    programs.iter().map(|(name, _)| *name).collect()
+}
+
+/// Runs these in a kernel: an error with everything that is not as it must be.
+pub fn must_pass(ntcopy: &Path, kernel: &Kernel, programs: &[Program]) -> Result<(), Error> {
+    check(ntcopy, kernel, programs, None)
+}
+
+/// The same through `ntcopy.ko`, which is built for the kernel.
+pub fn must_pass_through(ntcopy: &Path, kernel: &Kernel) -> Result<(), Error> {
+    let (_, module) = guests::module(kernel.name)?;
+    check(ntcopy, kernel, &of_module(), Some(&module))
+}
+
+fn check(
+    ntcopy: &Path,
+    kernel: &Kernel,
+    programs: &[Program],
+    module: Option<&Path>,
+) -> Result<(), Error> {
+    let names = names(programs);
+    let guests = Guests::new(ntcopy, "suite", &names)?;
+    let bin = guests.bin.path().display().to_string();
+    let paths = [ntcopy, module.unwrap_or(ntcopy)].map(|path| path.display().to_string());
+    let mut words = match module {
+        Some(_) => vec!["sh", "-c", THROUGH, "through", &paths[0], &paths[1]],
+        None => Vec::new(),
+    };
+    words.extend(["sh", "-c", EACH, "suite", &bin]);
+    words.extend(&names);
+    let built = guests::kernel(kernel.name)?;
+    let boot = guests.command(&built, &words);
+    let mut boot = boot.env("NTCOPY_SELFTEST_BIG_MIB", kernel.big_mib.to_string());
+    (boot.cpus, boot.timeout) = (1, Some(Duration::from_secs(kernel.limit_s)));
+    let tried = guests.run(&built, "suite", boot)?;
+    let mut faults = tried.faults;
+    for (name, tests) in programs {
+        let report = Report::read(section(&tried.stdout, name));
+        faults += &report.faults(name, *tests, kernel.lacks);
+    }
+    if faults.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Failed(format!("{faults}\n{}", tried.stdout)))
+}
