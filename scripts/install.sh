@@ -122,6 +122,7 @@ install_units() {
 	place 644 packaging/units/storaged.sysusers "$sysusersdir" storaged.conf
 	sed "s|@BINDIR@|$prefix/bin|" packaging/units/ntcopy-stat.service >"$work/ntcopy-stat.service"
 	place 644 "$work/ntcopy-stat.service" "$unitdir"
+	place 644 packaging/units/ntcopy-stat.timer "$unitdir"
 }
 
 install_device() {

@@ -3,11 +3,9 @@
 mod json;
 mod prometheus;
 mod text;
-mod ticker;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::bail;
 use ntcopy::socket::Counters;
@@ -23,15 +21,15 @@ Examples:
   ntcopy stat --pid $(pidof -s storaged)   in the network namespace of that process
   ntcopy stat --json | jq .nontemporal_share
   ntcopy stat --prometheus                 the counters as Prometheus reads them
-  ntcopy stat --prometheus --out /var/lib/prometheus/node-exporter/ntcopy.prom --interval 15s
+  ntcopy stat --prometheus --out /var/lib/prometheus/node-exporter/ntcopy.prom
 
 Every byte that a hinted send accepted is counted once: as non-temporal, or under the reason why \
 it was copied normally. The kernel counts per network namespace. The keys of --json are those of \
 /proc/net/ntcopy_stat, in bytes; nontemporal_share is null where nothing was hinted.
 
 --prometheus prints ntcopy_hinted_bytes_total by outcome, ntcopy_available and ntcopy_setting. --out \
-replaces FILE whole, so that node_exporter's textfile collector never reads half of one; with \
---interval it does so again and again, until Ctrl-C. On a kernel without the counters the text says \
+replaces FILE whole, so that node_exporter's textfile collector never reads half of one; \
+ntcopy-stat.timer does so every 15 s. On a kernel without the counters the text says \
 ntcopy_available 0.
 
 Ends with 3 on a kernel that does not know MSG_NTCOPY, and has not the module either.";
@@ -55,32 +53,12 @@ pub struct Args {
     /// With --prometheus: replace FILE by it
     #[arg(long, value_name = "FILE", requires = "prometheus")]
     out: Option<PathBuf>,
-    /// With --out: again and again, at this distance: 500ms, 2s; a bare number is seconds
-    #[arg(long, value_name = "TIME", requires = "out", value_parser = parse_interval)]
-    interval: Option<Duration>,
     /// Look into the network namespace of this process
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
     /// Read the counters from FILE, such as a copy that was kept
     #[arg(long, value_name = "FILE", conflicts_with = "pid")]
     file: Option<PathBuf>,
-}
-
-fn parse_interval(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a time: write 500ms, 2s or a number of seconds");
-    let (number, nanos_each) = match text.strip_suffix("ms") {
-        Some(number) => (number, 1e6),
-        None => (text.strip_suffix('s').unwrap_or(text), 1e9),
-    };
-    if !number.starts_with(|c: char| c.is_ascii_digit()) {
-        return Err(wrong());
-    }
-    let nanos = number.trim_end().parse::<f64>().map_err(|_| wrong())? * nanos_each;
-    // A day is as good as never; below a millisecond it does nothing else.
-    if !(1e6..=86_400e9).contains(&nanos) {
-        return Err(format!("`{text}` is not between 1ms and 86400s"));
-    }
-    Ok(Duration::from_nanos(nanos as u64))
 }
 
 /// Whose counters, and where they are.
@@ -146,21 +124,4 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// a later kernel knows.
 fn hinted_bytes(counters: &Counters) -> u64 {
     counters.as_map().values().fold(0, |sum, bytes| sum.saturating_add(*bytes))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn intervals_have_units_and_bounds() {
-        for (text, millis) in [("1s", 1000), ("2", 2000), ("500ms", 500), ("0.25", 250), ("1ms", 1)]
-        {
-            assert_eq!(parse_interval(text), Ok(Duration::from_millis(millis)), "{text}");
-        }
-        for text in ["", "s", "ms", "1m", "-1", "nan", "inf", "0", "0.5ms", "86401s", "1e9", "1 m"]
-        {
-            assert!(parse_interval(text).is_err(), "{text}");
-        }
-    }
 }

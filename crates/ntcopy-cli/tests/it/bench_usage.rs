@@ -69,12 +69,9 @@ fn what_other_commands_do_not_take_is_exit_code_2() {
         "report x --out page.foo",
         "report x --out page",
         "report x --out x.html --json",
-        "stat --prometheus --out x --interval soon",
-        "stat --prometheus --out x --interval 0",
         "stat --pid 0",
         "stat --pid 1 --file x",
         "stat --prometheus --json",
-        "stat --prometheus --interval 1s",
         "stat --out x",
         "stat extra",
     ] {

@@ -8,21 +8,14 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::common::signal::{self, Signal};
-use crate::common::{PROGRAM, good, in_um, json, project, wait_until};
+use crate::common::{PROGRAM, good, in_um, json, ntcopy, project};
 
 /// The counters of a kernel that did a bit of everything.
 const COUNTERS: &str = "nontemporal_bytes 750\nfits_cache_bytes 150\ntoo_small_bytes 40\n\
                         read_by_kernel_bytes 50\nnot_supported_bytes 10\n";
 
-fn stat(arguments: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command.arg("stat").args(arguments);
-    command
-}
-
 fn output(arguments: &[&str]) -> Output {
-    stat(arguments).output().expect("the program starts")
+    ntcopy(&[&["stat"], arguments].concat())
 }
 
 /// A folder with a file of counters, and the file's name.
@@ -54,13 +47,6 @@ fn every_reason_has_its_share_also_those_of_an_earlier_interface() {
     assert_eq!(object["hinted_total_bytes"], 2000);
     assert_eq!(object["nontemporal_share"], 0.375);
     assert_eq!(object["total_bytes"]["too_small_bytes"], 40);
-}
-
-/// Replaces the file at once: no reader finds half of it.
-fn replace(path: &str, text: &str) {
-    let new = format!("{path}.new");
-    fs::write(&new, text).expect("the file can be written");
-    fs::rename(&new, path).expect("the file can be renamed");
 }
 
 #[test]
@@ -149,21 +135,14 @@ fn the_alerts_fire_when_they_should() {
 }
 
 #[test]
-fn a_file_for_the_exporter_is_written_again_and_again_until_a_signal() {
+fn a_file_for_the_exporter_is_written_whole_for_every_user() {
     let (folder, path) = recorded(COUNTERS);
     let out = folder.path().join("ntcopy.prom");
     let name = out.to_str().expect("UTF-8");
     let arguments = ["--file", &path, "--prometheus", "--out", name];
     assert_eq!(good(&output(&arguments)), "");
-    let written = || fs::read_to_string(&out).expect("it was written");
-    assert_eq!(written(), good(&output(&arguments[..3])));
-    let more = [&arguments[..], &["--interval", "5ms"]].concat();
-    let mut child = stat(&more).stderr(Stdio::piped()).spawn().expect("the program starts");
-    replace(&path, &COUNTERS.replace(" 750", " 1050"));
-    // It has written it, or the test is ended from without.
-    wait_until(Some(&mut child), || written().contains("{outcome=\"nontemporal\"} 1050\n"));
-    signal::send(&child, Signal::TERM);
-    assert!(child.wait().expect("the child ends").success());
+    let written = fs::read_to_string(&out).expect("it was written");
+    assert_eq!(written, good(&output(&arguments[..3])));
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2, "nothing else is left");
     let mode = fs::metadata(&out).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o644, "another user's exporter reads it");

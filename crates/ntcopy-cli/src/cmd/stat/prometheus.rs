@@ -3,42 +3,24 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use ntcopy::socket::Counters;
 use ntcopy_record::foreign;
 
-use super::ticker::Ticker;
 use super::{Args, Source};
 use crate::cmd::report;
 
-/// Prints the text, or writes it to a file, once or at each interval.
+/// Prints the text, or writes it to a file.
 pub fn run(args: &Args, source: &Source) -> anyhow::Result<ExitCode> {
-    let Some(interval) = args.interval else {
-        return write(args, source).map(|absent| absent.unwrap_or(ExitCode::SUCCESS));
-    };
-    let mut ticker = Ticker::start(interval).context("cannot take over Ctrl-C")?;
-    loop {
-        if let Some(absent) = write(args, source)? {
-            return Ok(absent);
-        }
-        if !ticker.wait()? {
-            return Ok(ExitCode::SUCCESS);
-        }
-    }
-}
-
-/// Writes what is counted now; what to end with where nothing counts.
-fn write(args: &Args, source: &Source) -> anyhow::Result<Option<ExitCode>> {
     let counters = source.read()?;
     // A wrong question is an error, and nothing is written.
-    let absent = if counters.is_none() { Some(source.absence()?) } else { None };
+    let ended = if counters.is_none() { source.absence()? } else { ExitCode::SUCCESS };
     let text = text(counters.as_ref(), source.setting());
     match &args.out {
         None => print!("{text}"),
         // Another user's exporter reads it, and never half of it.
         Some(path) => report::replace(path, text, report::READABLE)?,
     }
-    Ok(absent)
+    Ok(ended)
 }
 
 /// What Prometheus reads; without counters, that there are none.
