@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::record::{Machine, Record};
 
-pub use hints::{CacheBytes, Choice, Gains, cache_bytes_by, is_round};
+pub use hints::{Choice, is_round};
 pub use in_flight::{InFlight, for_program};
 pub use points::{Gain, Ratio};
 

@@ -26,7 +26,6 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use self::args::Common;
 pub use self::args::Place;
-pub use self::boot::record_dir;
 pub use self::launch::{How, IsAsked, NO_TIMING};
 use super::{not_available, signalled};
 

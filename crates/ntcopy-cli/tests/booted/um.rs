@@ -117,28 +117,6 @@ fn what_was_hinted_is_counted_byte_for_byte_and_nothing_else_is() {
 }
 
 #[test]
-fn the_rules_number_comes_from_sends_in_a_booted_kernel() {
-    let home = tempfile::tempdir().expect("a folder for the record");
-    let mut calibrate = Command::new(PROGRAM);
-    calibrate.args(["footprint", "calibrate", "--kernel", "um", "--sockets", "1,64"]);
-    let output = calibrate.env("XDG_DATA_HOME", home.path()).output().expect("it runs");
-    let said = good(&output);
-    let number = said.strip_prefix("net.core.ntcopy_cache_bytes = ").expect("the setting");
-    let bytes = number.lines().next().expect("a number").parse::<u64>();
-    // One object in flight or 64, or neither wins.
-    let expected = match () {
-        () if said.contains("win from the least in flight") => 128 << 10,
-        () if said.contains("Obeyed hints win with") => 65 << 17,
-        () => 32 << 20,
-    };
-    assert_eq!(bytes, Ok(expected), "{said}");
-    let said = text(&output.stderr);
-    let record = said.lines().find_map(|line| line.strip_prefix("record: ")?.split(';').next());
-    let record = Record::read(record.expect("the record is kept")).expect("a record");
-    assert_eq!(record.cells.len(), 2);
-}
-
-#[test]
 fn sender_and_reader_have_caches_of_their_own() {
     let place = tempfile::tempdir().expect("a folder for the record");
     let out = place.path().join("record");

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use ntcopy::profile::Profile;
 
-use crate::common::{PROGRAM, has_flag};
+use crate::common::PROGRAM;
 
 fn run(args: &[&str], home: &Path) -> Output {
     Command::new(PROGRAM)
@@ -42,18 +42,6 @@ fn the_library_takes_the_profile_that_was_written() {
         .output()
         .unwrap();
     assert!(probe.status.success(), "{}", String::from_utf8_lossy(&probe.stderr));
-}
-
-#[test]
-fn the_rules_number_is_of_a_kernel_with_the_flag() {
-    if has_flag() {
-        return;
-    }
-    let home = tempfile::tempdir().unwrap();
-    let output = run(&["--kernel", "host", "--sockets", "1,4"], home.path());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("--kernel um"), "{said}");
 }
 
 #[test]

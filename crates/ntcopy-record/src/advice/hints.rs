@@ -14,8 +14,6 @@ pub(super) const ADAPTIVE: &str = "adaptive";
 
 /// What is measured where the running kernel has no flag.
 pub(super) const RUN_SWEEP: [&str; 6] = ["ntcopy", "bench", "unix", "--kernel", "um", "--sweep"];
-/// What measures the rule's number alone.
-const CALIBRATE: [&str; 5] = ["ntcopy", "footprint", "calibrate", "--kernel", "um"];
 const HINTS: &str = "net.core.ntcopy";
 const CACHE_BYTES: &str = "net.core.ntcopy_cache_bytes";
 
@@ -184,7 +182,7 @@ pub(super) fn setting(
 /// The rule's number: hinted bytes are copied normally while no more than these are in flight, and
 /// non-temporally where more are.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CacheBytes {
+pub(super) struct CacheBytes {
     /// `net.core.ntcopy_cache_bytes`.
     pub bytes: u64,
     /// Where obeyed hints gain, of what was measured.
@@ -194,7 +192,7 @@ pub struct CacheBytes {
 
 /// Where obeyed hints gain over plain sends, by what is in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gains {
+pub(super) enum Gains {
     /// They win from the number on, and not below it.
     From,
     /// They win from the least that was measured on; below it is not known.
@@ -206,7 +204,7 @@ pub enum Gains {
 /// The number that would have come out best: from it on, obeyed hints gain most over all cells
 /// together, as a sum of logarithms, so that one cell that something disturbed does not decide
 /// alone. None without cells.
-fn best_number<'a>(records: &[&'a Record]) -> Option<(CacheBytes, Vec<Point<'a>>)> {
+pub(super) fn best_number<'a>(records: &[&'a Record]) -> Option<(CacheBytes, Vec<Point<'a>>)> {
     let cells = rounds(records, "unix", NT, COPY);
     let (least, most) = (cells.first()?.size_bytes, cells.last()?.size_bytes);
     let (mut sum, mut best) = (0.0, (0.0, None));
@@ -229,12 +227,6 @@ fn best_number<'a>(records: &[&'a Record]) -> Option<(CacheBytes, Vec<Point<'a>>
     Some((CacheBytes { bytes, gains, gain }, cells))
 }
 
-/// The rule's number by a record of plain and obeyed sends in rounds; none if it is not one.
-#[must_use]
-pub fn cache_bytes_by(record: &Record) -> Option<CacheBytes> {
-    best_number(&[record]).map(|(number, _)| number)
-}
-
 pub(super) fn cache_bytes(records: &[&Record], choice: Choice, target: &Target) -> Advice {
     let mut advice = match best_number(records) {
         Some((number, cells_of)) => {
@@ -246,7 +238,7 @@ pub(super) fn cache_bytes(records: &[&Record], choice: Choice, target: &Target) 
         }
         None => {
             let why = "Obeyed hints and plain sends were not measured side by side.";
-            Advice::no_evidence(Topic::CACHE_BYTES, why, &CALIBRATE)
+            Advice::no_evidence(Topic::CACHE_BYTES, why, &RUN_SWEEP)
         }
     };
     advice.current = current(CACHE_BYTES, target.sysctls[1]);

@@ -1,5 +1,6 @@
 use serde_json::json;
 
+use super::hints::{CacheBytes, Gains, best_number};
 use super::*;
 use crate::record::testing::{self, params, record};
 use crate::record::{Cache, Params};
@@ -20,6 +21,11 @@ fn machine() -> Machine {
         shared_by_cpus: Some(1),
     }];
     machine
+}
+
+/// The number of the kernel's rule by one record.
+fn number_by(record: &Record) -> Option<CacheBytes> {
+    best_number(&[record]).map(|(number, _)| number)
 }
 
 fn target() -> Target {
@@ -234,10 +240,10 @@ fn the_rules_number_is_where_obeyed_hints_begin_to_win_and_stay() {
     let value = Value::Sysctl { name: "net.core.ntcopy_cache_bytes", value: 65 * MIB / 2 };
     assert_eq!((advice.decision, advice.value), (Decision::Set, Some(value)));
     assert_eq!(advice.gain.unwrap().cells, 3, "beside the rule as it is, over all cells");
-    assert_eq!(cache_bytes_by(&record).unwrap().gains, Gains::From);
+    assert_eq!(number_by(&record).unwrap().gains, Gains::From);
     // One cell that was disturbed moves nothing.
     let blot = rounds(&[(1, MIB, 80, 1), (4, MIB, 130, 1), (8, MIB, 97, 1), (64, MIB, 150, 1)]);
-    assert_eq!(cache_bytes_by(&blot).unwrap().bytes, 5 * MIB / 2);
+    assert_eq!(number_by(&blot).unwrap().bytes, 5 * MIB / 2);
 }
 
 #[test]
@@ -291,18 +297,18 @@ fn the_rules_number_is_not_raised_where_sends_and_walks_together_gain_below_it()
 
 #[test]
 fn hints_that_win_everywhere_or_nowhere_have_a_number_too() {
-    let everywhere = cache_bytes_by(&rounds(&[(1, MIB, 110, 1), (4, MIB, 130, 1)])).unwrap();
+    let everywhere = number_by(&rounds(&[(1, MIB, 110, 1), (4, MIB, 130, 1)])).unwrap();
     assert_eq!((everywhere.bytes, everywhere.gains), (MIB / 2, Gains::Everywhere));
     let record = rounds(&[(1, MIB, 80, 93), (4, MIB, 90, 94)]);
-    let nowhere = cache_bytes_by(&record).unwrap();
+    let nowhere = number_by(&record).unwrap();
     assert_eq!((nowhere.bytes, nowhere.gains), (8 * MIB, Gains::Nowhere));
     assert!(nowhere.gain.is_none());
     let advice = about(Topic::CACHE_BYTES, &[&record]);
     assert_eq!((advice.decision, advice.value), (Decision::Leave, None));
     assert!(advice.why.contains("With 8 MiB all of these are copied normally"), "{}", advice.why);
-    assert_eq!(cache_bytes_by(&tuned(&[(64, 150)])), None);
+    assert_eq!(number_by(&tuned(&[(64, 150)])), None);
     let run = about(Topic::CACHE_BYTES, &[]).run.unwrap().join(" ");
-    assert_eq!(run, "ntcopy footprint calibrate --kernel um");
+    assert_eq!(run, "ntcopy bench unix --kernel um --sweep");
 }
 
 #[test]
@@ -311,7 +317,7 @@ fn gathered_sends_say_nothing_of_whole_objects() {
     for cell in &mut record.cells {
         cell.params.insert("pieces".into(), 300.into());
     }
-    assert_eq!(cache_bytes_by(&record), None);
+    assert_eq!(number_by(&record), None);
     assert_eq!(about(Topic::SENDS, &[&record]).decision, Decision::NoEvidence);
 }
 

@@ -1,7 +1,4 @@
-//! `ntcopy footprint calibrate`: measures this machine, writes the profile that the library goes by, and says
-//! what the kernel's rule should go by.
-
-mod rule;
+//! `ntcopy footprint calibrate`: measures this machine, and writes the profile that the library goes by.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,7 +7,6 @@ use std::time::Duration;
 use anyhow::Context as _;
 use ntcopy::policy::{NEVER, Policy};
 use ntcopy::profile::{self, PROFILE_VARIABLE, Profile};
-use ntcopy::socket::{self, Support};
 use ntcopy_bench::calibrate::{self, Calibration};
 use ntcopy_bench::machine;
 use ntcopy_bench::run::Stop;
@@ -20,13 +16,9 @@ use ntcopy_record::units::Bytes;
 
 use crate::cmd::{bench, not_available, unmeasured};
 
-/// Why the rule's number is not to be had.
-const NO_MSG_NTCOPY: &str = "this kernel has no MSG_NTCOPY; ntcopy footprint calibrate --kernel um measures in one that has";
-
 const EXAMPLES: &str = "\
 Examples:
   ntcopy footprint calibrate
-  ntcopy footprint calibrate --kernel um
   sudo ntcopy footprint calibrate --out /etc/ntcopy/profile.toml
 
 Measure on a quiet machine: whatever else runs is in the figures.
@@ -36,28 +28,16 @@ Exit codes: 0 done; 1 failed; 2 usage; 3 not available here; 4 a byte was wrong.
 /// Arguments.
 #[derive(clap::Args)]
 #[command(
-    about = "Measure the library's profile, and the number of the kernel's rule",
+    about = "Measure the library's profile",
     long_about = "Measure this machine, in under a minute, and write the profile that the library \
                   goes by: which stores it uses, and from which sizes on. Without a profile the \
-                  library goes by CPUID. A profile of another machine is refused.\n\nThen, where \
-                  the kernel knows MSG_NTCOPY, in under a minute more, find the number of its \
-                  rule: hinted bytes are copied normally while no more than \
-                  net.core.ntcopy_cache_bytes are in flight. It is where obeyed hints begin to win \
-                  over plain sends, and stay. --kernel measures that alone, in a kernel that is \
-                  booted for it or in this one. The record stays, and ntcopy advise goes by it.",
+                  library goes by CPUID. A profile of another machine is refused.",
     after_help = EXAMPLES
 )]
 pub struct Args {
     /// Where the profile goes [default: ~/.config/ntcopy/profile.toml]
-    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
+    #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Measure the number of the kernel's rule alone, in this kernel: host, or one that `ntcopy
-    /// kernel` builds and boots, such as um
-    #[arg(long, value_name = "KERNEL", conflicts_with = "region")]
-    kernel: Option<String>,
-    /// Sockets of the sends: for tests.
-    #[arg(long, hide = true)]
-    sockets: Option<String>,
     /// Measure under a debug kernel or an emulator too
     #[arg(long, hide = true)]
     allow_not_a_timing: bool,
@@ -71,9 +51,6 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    if let Some(kernel) = &args.kernel {
-        return rule_alone(&args, kernel);
-    }
     let variable = |name: &str| std::env::var_os(name);
     // Before a minute is spent on measuring.
     let Some(out) = args.out.clone().or_else(|| profile::user_path(variable)) else {
@@ -97,39 +74,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .inspect_err(|_| progress.end())
         .map_err(unmeasured)
         .context("no profile was written")?;
-    match rule_of_host(&args) {
-        Ok(rule) => finish(&out, &calibration, rule.as_ref()),
-        Err(error) => {
-            finish(&out, &calibration, None)?;
-            Err(error)
-        }
-    }
+    finish(&out, &calibration)
 }
 
-fn rule_alone(args: &Args, kernel: &str) -> anyhow::Result<ExitCode> {
-    if kernel == "host" && socket::kernel_support() == Support::None {
-        return Err(not_available(NO_MSG_NTCOPY));
-    }
-    let rule = rule::measure(args, kernel)?;
-    print!("{}", rule.text());
-    rule.say_where();
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The number for this kernel's rule, if it has one.
-fn rule_of_host(args: &Args) -> anyhow::Result<Option<rule::Measured>> {
-    if socket::kernel_support() == Support::None {
-        eprintln!("note: the kernel's rule: {NO_MSG_NTCOPY}");
-        return Ok(None);
-    }
-    rule::measure(args, "host").map(Some)
-}
-
-fn finish(
-    out: &Path,
-    calibration: &Calibration,
-    rule: Option<&rule::Measured>,
-) -> anyhow::Result<ExitCode> {
+fn finish(out: &Path, calibration: &Calibration) -> anyhow::Result<ExitCode> {
     for note in &calibration.notes {
         eprintln!("note: {note}");
     }
@@ -139,10 +87,6 @@ fn finish(
     }
     profile.write(out)?;
     print!("{}", summary(calibration));
-    if let Some(rule) = rule {
-        print!("\n{}", rule.text());
-        rule.say_where();
-    }
     eprintln!("profile: {}", out.display());
     if !profile::candidates(|name| std::env::var_os(name)).contains(&out.to_owned()) {
         eprintln!("note: the library looks for it elsewhere: {PROFILE_VARIABLE}={}", out.display());
