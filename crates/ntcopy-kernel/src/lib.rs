@@ -31,6 +31,7 @@ mod source;
 mod tools;
 
 pub use boot::{Boot, Outcome, Output};
+pub use build::make::command as make;
 pub use build::{BuildOptions, build};
 pub use cache::{Built, CACHE_VARIABLE, Cache, Meta, SourceId};
 pub use error::{Error, Result};

@@ -223,22 +223,11 @@ impl Mutants<'_> {
     }
 }
 
-/// Calls make as ntcopy-kernel does, so that only what has changed is compiled.
+/// Compiles what has changed.
 fn make(source: &Path) -> Result<(), Error> {
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut make = Command::new("make");
-    make.arg("-C").arg(source).args(["LOCALVERSION=", "ARCH=um", "SUBARCH=x86_64"]);
-    make.arg(format!("-j{jobs}")).env("LC_ALL", "C");
-    make.env("KBUILD_BUILD_TIMESTAMP", "Thu Jan  1 00:00:00 UTC 1970");
-    make.env("KBUILD_BUILD_VERSION", "1").env("KBUILD_BUILD_USER", "ntcopy");
-    make.env("KBUILD_BUILD_HOST", "ntcopy").env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
-    // Another compiler's name would have all compiled again.
-    if Command::new("ccache").arg("--version").output().is_ok() {
-        make.arg("CC=ccache gcc").env("CCACHE_NOHASHDIR", "1").env("CCACHE_BASEDIR", source);
-        if std::env::var_os("CCACHE_DIR").is_none() {
-            make.env("CCACHE_DIR", Cache::locate()?.root().join("ccache"));
-        }
-    }
+    let options = BuildOptions::from_env(Kind::Um)?;
+    let mut make = ntcopy_kernel::make(&options, source);
+    make.arg(format!("-j{}", options.jobs));
     let output = make.output().doing("starting make")?;
     if output.status.success() {
         return Ok(());

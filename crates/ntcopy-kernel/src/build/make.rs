@@ -81,7 +81,7 @@ impl Work<'_> {
 }
 
 /// make, for a kernel that comes out the same whoever builds it, and when.
-pub(crate) fn command(options: &BuildOptions, source: &Path) -> Command {
+pub fn command(options: &BuildOptions, source: &Path) -> Command {
     let mut make = Command::new("make");
     for variable in FOREIGN_VARIABLES {
         make.env_remove(variable);
