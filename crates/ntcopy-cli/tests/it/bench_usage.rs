@@ -74,6 +74,11 @@ fn what_other_commands_do_not_take_is_exit_code_2() {
         "stat --prometheus --json",
         "stat --out x",
         "stat extra",
+        "survey run --on kubernetes --nodes n1",
+        "survey run --on slurm",
+        "survey run --on ssh --with x --nodes n1",
+        "survey run --with ssh --nodes n1",
+        "survey run --on slurm --nodes n1 --partition p",
     ] {
         let output = ntcopy(&line.split(' ').collect::<Vec<&str>>());
         assert_eq!(output.status.code(), Some(2), "{line}: {}", stderr(&output));
