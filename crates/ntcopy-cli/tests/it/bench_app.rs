@@ -2,42 +2,21 @@
 //! kernel that runs the tests, and in a booted one that knows the flag. No test looks at a time.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use ntcopy_bench::experiments::app;
 use ntcopy_record::{Record, Sample};
 use serde_json::Value;
 
-use crate::common::{kernel_built, preload, stderr};
+use crate::common::{bench, kernel_built, preload, stderr};
 
-const SMALL: [&str; 11] = [
-    "--quick",
-    "--dataset",
-    "4MiB",
-    "--large",
-    "300KiB",
-    "--connections",
-    "3",
-    "--rate",
-    "300",
-    "--allow-not-a-timing",
-    "--out",
-];
+/// Little of it, but for how much is fetched of the large values.
+pub const APP: &str = "app --dataset 4MiB --large 300KiB --connections 3 --rate 300";
 
-fn command(arguments: &[&str], out: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
-    command.args(["bench", "app", "--library", preload::library()]);
-    command.args(SMALL).arg(out).args(arguments);
-    // Two cells: at an offered rate, and without a pause.
-    if !arguments.contains(&"--large-rate") {
-        command.args(["--large-rate", "60MB/s,max"]);
-    }
-    command.stdin(Stdio::null());
-    command
-}
-
-fn run(arguments: &[&str], out: &Path) -> Output {
-    command(arguments, out).output().expect("ntcopy starts")
+fn run(more: &str, out: &Path) -> Output {
+    let line = format!("{APP} {more}");
+    let mut command = bench(&line.split_ascii_whitespace().collect::<Vec<&str>>(), out);
+    command.args(["--library", preload::library()]).output().expect("ntcopy starts")
 }
 
 /// Whether the program that is measured is here.
@@ -64,7 +43,8 @@ fn every_mode_answers_the_same_multigets_and_only_idle_fetches_nothing() {
     }
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let output = run(&["--modes", "idle", "--json"], &out);
+    // Two cells: at an offered rate, and without a pause.
+    let output = run("--modes idle --large-rate 60MB/s,max --json", &out);
     assert!(output.status.success(), "{}", stderr(&output));
     let record = Record::read(&out).unwrap();
     assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
@@ -103,8 +83,7 @@ fn in_the_kernel_with_the_flag_the_hinted_modes_alone_are_counted() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
     // A system call is dear there.
-    let arguments = ["--kernel", "um", "--modes", "adaptive,nt", "--rate", "30"];
-    let output = run(&[&arguments[..], &["--large-rate", "60MB/s"]].concat(), &out);
+    let output = run("--kernel um --modes adaptive,nt --rate 30 --large-rate 60MB/s", &out);
     assert!(output.status.success(), "{}", stderr(&output));
     let record = Record::read(&out).unwrap();
     assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);

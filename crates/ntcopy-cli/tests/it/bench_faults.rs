@@ -8,7 +8,7 @@ use std::{env, fs, thread};
 
 use ntcopy_record::Record;
 
-use crate::bench_app;
+use crate::bench_app::{self, APP};
 use crate::common::{
     bench, children, daemons_built, has_flag, json, preload, signal, signal::Signal, stderr, text,
     wait_until,
@@ -19,14 +19,12 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 const UNIX: &str = "unix --object 20000 --dataset 100KiB";
 const HTTP: &str = "http --object 20000,100KiB --dataset 400KiB --connections 1,3 --rate off";
-const APP: &str = "app --dataset 4MiB --large 300KiB \
-                   --connections 3 --rate 300 --large-rate 60MB/s";
 
 fn command(line: &str, out: &Path) -> Command {
     daemons_built();
     let mut command = bench(&line.split_ascii_whitespace().collect::<Vec<_>>(), out);
     if is_app(line) {
-        command.args(["--library", preload::library()]);
+        command.args(["--large-rate", "60MB/s", "--library", preload::library()]);
     }
     command
 }

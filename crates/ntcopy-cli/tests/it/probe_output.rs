@@ -4,10 +4,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-fn probe(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
-    command.arg("probe").args(arguments).output().expect("the program starts")
-}
+use crate::common::{PROGRAM, ntcopy};
 
 fn text(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
@@ -17,7 +14,7 @@ fn text(output: &Output) -> String {
 
 #[test]
 fn sections_fit_eighty_columns() {
-    let text = text(&probe(&[]));
+    let text = text(&ntcopy(&["probe"]));
     for title in ["CPU", "Caches", "Instructions", "C library", "Kernel", "Hardware"] {
         assert!(text.lines().any(|line| line.starts_with(title)), "{title}: {text}");
     }
@@ -31,8 +28,8 @@ fn sections_fit_eighty_columns() {
 
 #[test]
 fn json_is_one_object_that_agrees_with_the_text() {
-    let object: Value = serde_json::from_str(&text(&probe(&["--json"]))).expect("JSON");
-    let text = text(&probe(&[]));
+    let object: Value = serde_json::from_str(&text(&ntcopy(&["probe", "--json"]))).expect("JSON");
+    let text = text(&ntcopy(&["probe"]));
     let signature = object["machine"]["cpu_signature"].as_str().unwrap();
     assert!(text.contains(signature), "{signature}: {text}");
     let knows = object["kernel"]["msg_ntcopy"].as_bool().unwrap();
@@ -54,7 +51,7 @@ fn json_is_one_object_that_agrees_with_the_text() {
 
 #[test]
 fn a_chosen_threshold_is_seen_and_not_warned_of() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    let mut command = Command::new(PROGRAM);
     let tunables = "glibc.cpu.x86_non_temporal_threshold=1048576";
     command.args(["probe", "--json"]).env("GLIBC_TUNABLES", tunables);
     let object: Value =
