@@ -192,7 +192,3 @@ async fn until_stopped(core: &Core, index: usize, accepting: Vec<tokio::task::Jo
         () = tokio::time::sleep_until(until) => {}
     }
 }
-
-#[cfg(test)]
-#[path = "server_tests.rs"]
-mod tests;

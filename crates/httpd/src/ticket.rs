@@ -53,7 +53,7 @@ pub(crate) struct Core {
     pub(crate) options: Options,
     open: AtomicUsize,
     /// Connections that wait for a request, less those that were chosen to make room.
-    pub(crate) idle: AtomicIsize,
+    idle: AtomicIsize,
     /// Wakes the one that has waited longest.
     evict: Notify,
     pub(crate) workers: Vec<PerWorker>,
@@ -87,6 +87,8 @@ impl Core {
     pub(crate) fn metrics(&self) -> String {
         let mut text = Text::new(self.name);
         Counts::tell(self.workers.iter().map(|worker| &worker.counts), &mut text);
+        let idle = self.idle.load(Ordering::Relaxed).max(0);
+        text.family("gauge", "connections_idle", "Connections that wait for a request.", idle);
         (self.report)(&mut text);
         text.end()
     }
