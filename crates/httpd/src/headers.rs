@@ -73,7 +73,9 @@ impl<'b> Headers<'b> {
             (Some(_), None) if minor == 0 => Err(refuse(400, "Transfer-Encoding in HTTP/1.0")),
             (Some(coding), None) if coding.eq_ignore_ascii_case(b"chunked") => Ok(Framing::Chunked),
             (Some(_), None) => Err(refuse(501, "a transfer coding besides chunked")),
-            (None, Some(length)) => number(length)
+            // No body has 2^63 bytes or more.
+            (None, Some(length)) => digits(length)
+                .filter(|length| *length <= i64::MAX as u64)
                 .map(Framing::Length)
                 .ok_or(refuse(400, "Content-Length is not a number")),
             (None, None) => Ok(Framing::None),
@@ -118,10 +120,10 @@ fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
-/// Digits only, and few enough to fit: no sign, no blank, no list. No body has 2^63 bytes or more.
-fn number(value: &[u8]) -> Option<u64> {
+/// A number of digits only: no sign, no blank, no list. What does not fit is as much as does.
+pub fn digits(value: &[u8]) -> Option<u64> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    str::from_utf8(value).ok()?.parse().ok().filter(|number| *number <= i64::MAX as u64)
+    Some(str::from_utf8(value).ok()?.parse().unwrap_or(u64::MAX))
 }

@@ -40,9 +40,14 @@ pub fn http_date(since: Duration) -> String {
     httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + since)
 }
 
-/// The time now, as `Date` has it.
+/// The time now, since 1970.
+pub fn now() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The same as `Date` has it.
 pub fn date() -> String {
-    http_date(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
+    http_date(now())
 }
 
 /// The head of an answer, and after it a short body.

@@ -67,7 +67,7 @@ pub fn parse_authority(value: &[u8]) -> Result<&str, &'static str> {
         }
         None => {
             let (name, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
-            (is_name(name.as_bytes()), rest)
+            (is_name(name), rest)
         }
     };
     match rest.strip_prefix(':') {
@@ -85,30 +85,26 @@ fn is_port(port: &str) -> bool {
         && (port.is_empty() || port.parse::<u16>().is_ok())
 }
 
-fn is_unreserved(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
-}
-
-fn is_sub_delimiter(byte: u8) -> bool {
-    b"!$&'()*+,;=".contains(&byte)
+/// Whether all of it is unreserved characters, sub-delimiters, one of `more`, and percent signs with two
+/// digits each, by RFC 3986.
+pub fn is_spelled(text: &[u8], more: &[u8]) -> bool {
+    let is_plain = |byte: &u8| {
+        byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(byte) || more.contains(byte)
+    };
+    let mut parts = text.split(|byte| *byte == b'%');
+    let first = parts.next().unwrap_or_default();
+    first.iter().all(is_plain)
+        && parts.all(|part| {
+            let (encoded, rest) = part.split_at(part.len().min(2));
+            encoded.len() == 2
+                && encoded.iter().all(u8::is_ascii_hexdigit)
+                && rest.iter().all(is_plain)
+        })
 }
 
 /// A registered name or an IPv4 address, which has the same characters.
-fn is_name(mut name: &[u8]) -> bool {
-    let some = !name.is_empty();
-    while let [byte, rest @ ..] = name {
-        name = match (byte, rest) {
-            (b'%', [high, low, rest @ ..])
-                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
-            {
-                rest
-            }
-            (b'%' | b',', _) => return false,
-            (byte, rest) if is_unreserved(*byte) || is_sub_delimiter(*byte) => rest,
-            _ => return false,
-        };
-    }
-    some
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(',') && is_spelled(name.as_bytes(), b"")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Requests: what the proxy must know of one beyond what it means to any server.
 
-use httpd::{Refusal, Request};
+use httpd::{Refusal, Request, digits};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
@@ -35,10 +35,8 @@ impl Method {
 pub fn forwards(request: &Request<'_>) -> Result<Option<u32>, Refusal> {
     let line = request.headers.only("max-forwards").unwrap_or_default();
     let Some(value) = line.filter(|_| request.method == "OPTIONS") else { return Ok(None) };
-    match str::from_utf8(value) {
-        Ok(digits) if !digits.is_empty() && value.iter().all(u8::is_ascii_digit) => {
-            Ok(Some(digits.parse().unwrap_or(u32::MAX)))
-        }
-        _ => Err(Refusal { status: 400, reason: "Max-Forwards is not a number" }),
+    match digits(value) {
+        Some(left) => Ok(Some(u32::try_from(left).unwrap_or(u32::MAX))),
+        None => Err(Refusal { status: 400, reason: "Max-Forwards is not a number" }),
     }
 }

@@ -1,7 +1,8 @@
 //! What to answer for an object that is there.
 
 use std::ops::Range;
-use std::time::SystemTime;
+
+use httpd::{digits, now};
 
 use crate::condition::Verdict;
 use crate::request::{Method, Request, date};
@@ -29,8 +30,7 @@ fn is_same(request: &Request, meta: &Meta) -> bool {
     }
     // Two versions may have one second: while it lasts, the date is no strong validator.
     let stored_at = meta.stored_at().as_secs();
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    date(wanted) == Some(stored_at) && now.as_secs() > stored_at
+    date(wanted) == Some(stored_at) && now().as_secs() > stored_at
 }
 
 /// Which part of `bytes` a `Range` header asks for: 206, or 416 where it lies behind the end.
@@ -45,7 +45,7 @@ fn part(header: Option<&str>, bytes: u64) -> (u16, Range<u64>) {
     };
     let Some((first, last)) = spec.trim().split_once('-') else { return whole };
     let (first, last) = (first.trim(), last.trim());
-    match (number(first), number(last)) {
+    match (digits(first.as_bytes()), digits(last.as_bytes())) {
         (Some(first), Some(last)) if last < first => whole,
         (Some(first), Some(last)) if first < bytes => {
             (206, first..last.saturating_add(1).min(bytes))
@@ -59,12 +59,6 @@ fn part(header: Option<&str>, bytes: u64) -> (u16, Range<u64>) {
         },
         _ => whole,
     }
-}
-
-/// Digits, and only digits; more than 64 bits is as far as one can count.
-fn number(text: &str) -> Option<u64> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use httpd::{Framing, Headers, Refusal};
+use httpd::{Framing, Headers, Refusal, is_spelled};
 
 use crate::condition::{Conditions, Tags};
 
@@ -64,7 +64,8 @@ pub fn parse(head: &[u8]) -> Result<Request, Refusal> {
         _ => return refuse(400, "only a PUT has a body here"),
     }
     let (path, query) = (head.target.path, head.target.query);
-    if !is_path(path, "/") || !is_path(query, "/?") {
+    // Another program on the way may take something else for a delimiter.
+    if !is_spelled(path.as_bytes(), b":@/") || !is_spelled(query.as_bytes(), b":@/?") {
         return refuse(400, "the target has a character that RFC 3986 does not allow there");
     }
     let reads = matches!(method, Method::Get | Method::Head);
@@ -93,27 +94,6 @@ pub fn parse(head: &[u8]) -> Result<Request, Refusal> {
         cpu_reads: head.headers.all("ntcopy-reader").any(|reader| reader == b"cpu"),
         is_proxied: head.headers.all("via").next().is_some(),
     })
-}
-
-/// Whether a path or a query has what RFC 3986 lets it have: another program on the way may take
-/// something else for a delimiter.
-fn is_path(text: &str, more: &str) -> bool {
-    let mut bytes = text.bytes();
-    let is_digit = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_hexdigit());
-    while let Some(byte) = bytes.next() {
-        let is_good = match byte {
-            b'%' => is_digit(bytes.next()) && is_digit(bytes.next()),
-            byte => {
-                byte.is_ascii_alphanumeric()
-                    || b"-._~!$&'()*+,;=:@".contains(&byte)
-                    || more.as_bytes().contains(&byte)
-            }
-        };
-        if !is_good {
-            return false;
-        }
-    }
-    true
 }
 
 /// The lines of this name as one list.

@@ -4,7 +4,6 @@ use std::fs::{File, OpenOptions, remove_file};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::SystemTime;
 
 use rustix::io::Errno;
 
@@ -73,11 +72,10 @@ impl Upload {
     pub fn commit(mut self, conditions: &Conditions) -> Result<Stored, StoreError> {
         step("put.sync_file", "sync", &self.key, || self.file.sync_all())?;
         step("put.sync_folder", "sync the folder of", &self.key, || self.store.blobs.sync_all())?;
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let meta = Meta {
             id: self.id,
             bytes: self.bytes,
-            stored_at_ns: u64::try_from(since.as_nanos()).unwrap_or(u64::MAX),
+            stored_at_ns: u64::try_from(httpd::now().as_nanos()).unwrap_or(u64::MAX),
             content_type: std::mem::take(&mut self.content_type),
             digest: *self.hasher.finalize().as_bytes(),
         };
