@@ -24,9 +24,6 @@ pub struct Config {
     /// Folder of the objects, made if it isn't there
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
-    /// Objects that are opened at one time, and changes that wait for the disk
-    #[arg(long, value_name = "N", default_value = "4", value_parser = value_parser!(u16).range(1..=1024))]
-    pub disk_threads: u16,
     /// How bodies are sent
     #[arg(long, default_value = "auto")]
     pub mode: Mode,

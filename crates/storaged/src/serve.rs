@@ -15,7 +15,7 @@ use crate::answer::Asked;
 use crate::config::Config;
 use crate::send::Mode;
 use crate::session::session;
-use crate::shared::{Counters, LISTS, Shared, Worker};
+use crate::shared::{Counters, DISK, LISTS, Shared, Worker};
 use crate::store::Store;
 
 /// Descriptors for everything but connections and open objects.
@@ -58,7 +58,7 @@ pub fn serve(config: Config) -> anyhow::Result<()> {
     let config = &shared.config;
     let doors = Place::all(&config.options.listen);
     let mut options = config.options.clone();
-    options.blocking_threads = 2 * usize::from(config.disk_threads) + LISTS;
+    options.blocking_threads = 2 * DISK + LISTS;
     let server = Server::start(Arc::clone(&shared), &doors, options)?;
     announce(&server).context("cannot write to standard output")?;
     signals.obey(server, || {}).context("cannot wait for signals")

@@ -36,6 +36,8 @@ impl Counters {
     }
 }
 
+/// Objects that are opened at one time, and changes that wait for the disk.
+pub const DISK: usize = 4;
 /// Lists at one time: they wait for each other, and for nobody else.
 pub const LISTS: usize = 2;
 
@@ -61,8 +63,7 @@ impl Shared {
             store: Arc::new(store),
             counters: (0..config.options.workers()).map(|_| Default::default()).collect(),
             hints: ntcopy::socket::kernel_support(),
-            turns: [usize::from(config.disk_threads), usize::from(config.disk_threads), LISTS]
-                .map(Semaphore::new),
+            turns: [DISK, DISK, LISTS].map(Semaphore::new),
             config,
         }
     }
