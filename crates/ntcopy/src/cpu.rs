@@ -1,8 +1,8 @@
 //! What the CPU is: its CPUID signature, its caches, its non-temporal instructions.
 //!
 //! Caches come from two sources that can disagree, in guests above all: CPUID's modern leaf
-//! ([`Cpu::caches`]) and the kernel's sysfs ([`Cpu::sysfs_caches`]). The legacy leaves that old
-//! C libraries read are kept beside them ([`Cpu::legacy_l3`]).
+//! ([`Cpu::caches`]) and the kernel's sysfs ([`Cpu::sysfs_caches`]). AMD's legacy leaf, which old
+//! C libraries read, is kept beside them ([`Cpu::legacy_l3_bytes`]).
 
 mod features;
 mod sysfs;
@@ -55,15 +55,6 @@ pub struct Cache {
     pub inclusive: Option<bool>,
 }
 
-/// A level-3 cache as a legacy CPUID leaf describes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LegacyL3 {
-    /// Size in bytes. On AMD this is the whole socket, not the share that a CPU sees.
-    pub size_bytes: u64,
-    /// The leaf: `0x8000_0006` (AMD) or `2` (Intel).
-    pub leaf: u32,
-}
-
 /// The CPU that this program runs on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cpu {
@@ -84,8 +75,9 @@ pub struct Cpu {
     pub caches: Vec<Cache>,
     /// Caches of CPU 0 as the kernel says in sysfs, innermost first. Empty without sysfs.
     pub sysfs_caches: Vec<Cache>,
-    /// The level-3 cache by the legacy leaf, where there is one.
-    pub legacy_l3: Option<LegacyL3>,
+    /// Bytes of the level-3 cache by AMD's leaf `0x8000_0006`, where it says any: those of the whole
+    /// socket, not of the share that a CPU sees.
+    pub legacy_l3_bytes: Option<u64>,
     /// Names, out of [`FEATURES`], of what the CPU has and the operating system has enabled.
     pub features: Vec<&'static str>,
 }
@@ -171,7 +163,7 @@ impl Cpu {
             hypervisor: None,
             caches: Vec::new(),
             sysfs_caches: Vec::new(),
-            legacy_l3: None,
+            legacy_l3_bytes: None,
             features: Vec::new(),
         }
     }
@@ -214,7 +206,7 @@ mod tests {
             hypervisor: None,
             sysfs_caches: caches.clone(),
             caches,
-            legacy_l3: None,
+            legacy_l3_bytes: None,
             features: vec!["sse2"],
         }
     }

@@ -109,11 +109,13 @@ impl Libc {
         if wrong.is_empty() {
             return None;
         }
-        let legacy = cpu.legacy_l3.filter(|old| Some(old.size_bytes) == self.l3_believed_bytes);
-        let cause =
-            legacy.filter(|old| old.size_bytes > l3 + l3 / 2).map_or(String::new(), |old| {
-                format!(" (legacy CPUID leaf {:#x}: the whole socket)", old.leaf)
-            });
+        let legacy = cpu.legacy_l3_bytes.filter(|bytes| Some(*bytes) == self.l3_believed_bytes);
+        let cause = match legacy {
+            Some(bytes) if bytes > l3 + l3 / 2 => {
+                " (legacy CPUID leaf 0x80000006: the whole socket)"
+            }
+            _ => "",
+        };
         Some(Warning {
             what: format!(
                 "{}: {}{cause}; CPUID's modern leaf says that one CPU sees {}",

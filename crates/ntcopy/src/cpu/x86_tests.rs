@@ -51,7 +51,7 @@ fn zen5s_modern_and_legacy_leaves_differ_by_twelve() {
     assert_eq!(cpu.caches[3].shared_by_cpus, Some(16));
     assert_eq!((cpu.caches[2].inclusive, cpu.caches[3].inclusive), (Some(true), Some(false)));
     assert_eq!(cpu.llc_bytes(), 32 << 20);
-    assert_eq!(cpu.legacy_l3, Some(LegacyL3 { size_bytes: 384 << 20, leaf: 0x8000_0006 }));
+    assert_eq!(cpu.legacy_l3_bytes, Some(384 << 20));
 }
 
 #[test]
@@ -77,15 +77,14 @@ fn the_policy_sees_the_same_caches() {
 const OLD: Leaves = &[
     (0, 0, [4, 0x756e_6547, 0x6c65_746e, 0x4965_6e69]),
     (1, 0, [0x0000_06f6, 0, 0, 0]),
-    (2, 0, [0x01, 0, 0, 0xec << 8]),
     (7, 0, [0, u32::MAX, u32::MAX, u32::MAX]),
 ];
 
 #[test]
-fn an_old_intel_cpu_speaks_by_descriptors() {
+fn an_old_intel_cpu_says_little() {
     let cpu = read(reader(OLD));
     assert_eq!(cpu.signature(), "GenuineIntel-6-15-6");
-    assert_eq!(cpu.legacy_l3, Some(LegacyL3 { size_bytes: 24 << 20, leaf: 2 }));
+    assert_eq!(cpu.legacy_l3_bytes, None);
     assert_eq!((cpu.caches.len(), cpu.hypervisor), (0, None));
     let features = Features::read(&reader(OLD), || 0);
     assert!(["erms", "movdir64b", "fsrm"].iter().all(|name| !features.has(name)));
@@ -103,16 +102,4 @@ const EMULATED: Leaves = &[
 #[test]
 fn an_emulator_says_its_name() {
     assert_eq!(read(reader(EMULATED)).hypervisor.as_deref(), Some("TCGTCGTCGTCG"));
-}
-
-#[test]
-fn descriptors_of_level_three_have_sizes_and_others_have_none() {
-    assert_eq!(l3_bytes_of_descriptor(0xec), Some(24 << 20));
-    assert_eq!(l3_bytes_of_descriptor(0xff), None);
-    assert_eq!(l3_bytes_of_descriptor(0x2c), None, "a level-1 cache");
-}
-
-#[test]
-fn the_table_is_sorted_and_without_doubles() {
-    assert!(L3_KIB.windows(2).all(|pair| pair[0].0 < pair[1].0));
 }

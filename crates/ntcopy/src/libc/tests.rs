@@ -1,5 +1,5 @@
 use super::*;
-use crate::cpu::{Cache, CacheKind, LegacyL3};
+use crate::cpu::{Cache, CacheKind};
 
 /// What Debian 12's glibc 2.36 prints.
 const PRINTED: &str = "\
@@ -72,7 +72,7 @@ fn cpu(l3: u64, legacy: u64) -> Cpu {
             inclusive: Some(false),
         }],
         sysfs_caches: Vec::new(),
-        legacy_l3: Some(LegacyL3 { size_bytes: legacy, leaf: 0x8000_0006 }),
+        legacy_l3_bytes: Some(legacy),
         features: Vec::new(),
     }
 }

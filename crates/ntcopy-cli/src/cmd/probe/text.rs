@@ -85,8 +85,8 @@ fn caches(out: &mut String, found: &Findings) {
         );
         let _ = writeln!(out, "  {name:<width$}{value}", width = VALUE - 2);
     }
-    if let Some(legacy) = &found.cpu.legacy_l3 {
-        row(out, "L3, legacy leaf", &about_size(legacy.size_bytes));
+    if let Some(bytes) = found.cpu.legacy_l3_bytes {
+        row(out, "L3, legacy leaf", &about_size(bytes));
     }
 }
 
