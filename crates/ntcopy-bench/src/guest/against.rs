@@ -350,15 +350,11 @@ fn add(whole: &mut BTreeMap<String, u64>, part: &BTreeMap<String, u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ntcopy_record::testing::Sketch;
+    use ntcopy_record::testing::pairs;
 
     #[test]
     fn a_boot_is_one_sample_a_cell() {
-        let mut sketch = Sketch::new(&["copy", "nt"]);
-        for pair in 0..5 {
-            sketch.pair(0, pair, &[1000, 3000]);
-        }
-        let record = sketch.record();
+        let record = pairs(&["copy", "nt"], 5, &[1000, 3000]);
         let samples_of = |mode, name| samples(&record, Taken { mode, name, group: 0 }, 7, 1);
         let samples = samples_of("copy", PATCHED);
         let [sample] = &samples[..] else { panic!("one sample: {samples:?}") };
@@ -372,9 +368,7 @@ mod tests {
 
     #[test]
     fn what_was_counted_is_added_up_and_a_mark_is_the_worst() {
-        let mut sketch = Sketch::new(&["nt"]);
-        (0..2).for_each(|pair| sketch.pair(0, pair, &[1000]));
-        let mut record = sketch.record();
+        let mut record = pairs(&["nt"], 2, &[1000]);
         for (sample, permille) in record.samples.iter_mut().zip([900, 700]) {
             let counters = [("nontemporal_bytes", 10), ("x:counted_permille", permille)];
             sample.counters = counters.map(|(name, count)| (name.to_owned(), count)).into();
@@ -413,9 +407,7 @@ mod tests {
         let [old, new] = names(&against, &modes);
         assert_eq!(old, [("copy", OLD), (IDLE, IDLE), ("nt", OLD), (IDLE, IDLE)]);
         assert_eq!(new, [("copy", NEW), ("nt", NEW)]);
-        let mut sketch = Sketch::new(&["copy", "nt"]);
-        sketch.pair(0, 0, &[1000, 3000]);
-        let boot = sketch.record();
+        let boot = pairs(&["copy", "nt"], 1, &[1000, 3000]);
         let of_nt = Taken { mode: "nt", name: NEW, group: 1 };
         let sample = &samples(&boot, of_nt, 3, 2)[0];
         assert_eq!((sample.cell as usize, sample.mode.as_str()), (boot.cells.len(), NEW));
@@ -436,9 +428,7 @@ mod tests {
 
     #[test]
     fn only_a_kernel_without_the_patches_may_lack_a_mode() {
-        let mut sketch = Sketch::new(&["copy"]);
-        sketch.pair(0, 0, &[1000]);
-        let record = Record { complete: true, ..sketch.record() };
+        let record = Record { complete: true, ..pairs(&["copy"], 1, &[1000]) };
         assert!(check(&record, 0, 0, PATCHED).is_ok());
         assert!(check(&record, NOT_AVAILABLE, 0, UNPATCHED).is_ok());
         assert!(check(&record, NOT_AVAILABLE, 0, PATCHED).is_err());

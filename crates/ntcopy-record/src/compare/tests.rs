@@ -1,14 +1,10 @@
 use super::*;
-use crate::record::testing::{self, Sketch, crossover};
+use crate::record::testing::{self, crossover};
 use crate::stats::footprint as stats_footprint;
 
 /// One cell, five pairs; `nt` at these rates beside 100.
 fn nt_at(rates: [u64; 5]) -> Record {
-    let mut sketch = Sketch::new(&["copy", "nt"]);
-    for (pair, rate) in (0..).zip(rates) {
-        sketch.pair(0, pair, &[100, rate]);
-    }
-    sketch.record()
+    testing::sends(&["copy", "nt"], rates.map(|rate| [100, rate]))
 }
 
 fn said(a: &Record, b: &Record) -> (Comparison, String) {

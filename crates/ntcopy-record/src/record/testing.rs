@@ -7,45 +7,35 @@ use super::{Cell, FORMAT, Header, Machine, Params, Record, RunError, Sample, Una
 /// Payload of every sample here: large, so that rates come out to many digits.
 const BYTES: u64 = 1 << 40;
 
-pub struct Sketch {
-    modes: Vec<String>,
-    record: Record,
+/// A record with cells of these parameters, and in each pair of a cell one sample a mode, at these
+/// bytes per second; the first mode is the baseline.
+pub fn rated<R: AsRef<[u64]>>(
+    modes: &[&str],
+    cells: impl IntoIterator<Item = (Params, impl IntoIterator<Item = R>)>,
+) -> Record {
+    let mut record = record(modes, &[]);
+    for (cell, (params, pairs)) in (0..).zip(cells) {
+        record.cells.push(Cell { cell, params });
+        for (pair, rates) in (0..).zip(pairs) {
+            for ((position, mode), rate) in (0..).zip(modes).zip(rates.as_ref()) {
+                let elapsed_ns = (u128::from(BYTES) * 1_000_000_000 / u128::from(*rate)) as u64;
+                let mut sample = sample((cell, pair, position), mode, BYTES, elapsed_ns);
+                sample.phases_ns.insert("send".to_owned(), elapsed_ns / 2);
+                record.samples.push(sample);
+            }
+        }
+    }
+    record
 }
 
-impl Sketch {
-    /// An empty record of one cell; the first mode is the baseline.
-    pub fn new(modes: &[&str]) -> Sketch {
-        Sketch {
-            modes: modes.iter().map(|mode| (*mode).to_owned()).collect(),
-            record: record(modes, &[&[("in_flight_bytes", 1 << 20)]]),
-        }
-    }
-
-    /// A record that is there already, for samples of these modes.
-    pub fn of(modes: &[&str], record: Record) -> Sketch {
-        Sketch { modes: modes.iter().map(|mode| (*mode).to_owned()).collect(), record }
-    }
-
-    /// Adds one sample a mode, at these bytes per second.
-    pub fn pair(&mut self, cell: u32, pair: u32, rates: &[u64]) {
-        for ((position, mode), rate) in (0..).zip(&self.modes).zip(rates) {
-            let elapsed_ns = (u128::from(BYTES) * 1_000_000_000 / u128::from(*rate)) as u64;
-            let mut sample = sample((cell, pair, position), mode, BYTES, elapsed_ns);
-            sample.phases_ns.insert("send".to_owned(), elapsed_ns / 2);
-            self.record.samples.push(sample);
-        }
-    }
-
-    pub fn record(&self) -> Record {
-        self.record.clone()
-    }
+/// A record of one cell with pairs of these rates.
+pub fn sends<R: AsRef<[u64]>>(modes: &[&str], pairs: impl IntoIterator<Item = R>) -> Record {
+    rated(modes, [(params(json!({"in_flight_bytes": 1 << 20})), pairs)])
 }
 
 /// A record of one cell, with the same rates in each of this number of pairs.
-pub fn pairs(modes: &[&str], pairs: u32, rates: &[u64]) -> Record {
-    let mut sketch = Sketch::new(modes);
-    (0..pairs).for_each(|pair| sketch.pair(0, pair, rates));
-    sketch.record
+pub fn pairs(modes: &[&str], pairs: usize, rates: &[u64]) -> Record {
+    sends(modes, std::iter::repeat_n(rates, pairs))
 }
 
 /// A sample of nothing but bytes and time: cell, pair and position.
@@ -111,34 +101,28 @@ pub fn measured<R: AsRef<[u64]>>(
     modes: &[&str],
     cells: impl Iterator<Item = (Params, R)>,
 ) -> Record {
-    let mut sketch = Sketch::of(modes, record(modes, &[]));
-    for (cell, (params, percents)) in (0..).zip(cells) {
-        sketch.record.cells.push(Cell { cell, params });
-        for (pair, wobble) in (0..).zip([98, 99, 100, 101, 102]) {
+    let pairs = |(params, percents): (Params, R)| {
+        let pair = |wobble: u64| -> Vec<u64> {
             let others = percents.as_ref().iter().map(|percent| percent * wobble * 100);
-            let rates: Vec<u64> = std::iter::once(1_000_000).chain(others).collect();
-            sketch.pair(cell, pair, &rates);
-        }
-    }
-    sketch.record
+            std::iter::once(1_000_000).chain(others).collect()
+        };
+        (params, [98, 99, 100, 101, 102].map(pair))
+    };
+    rated(modes, cells.map(pairs))
 }
 
 /// A closed and an open cell of two modes: (bytes per second, CPU nanoseconds a byte of each
 /// process, latency in us).
 pub fn proxied(figures: [(u64, u64, u64); 2]) -> Record {
-    let names = ["copy", "adaptive"];
-    let params = [("connections", 64), ("object_bytes", 1 << 20), ("dataset_bytes", 256 << 20)];
-    let mut empty = record(&names, &[&params, &params]);
-    empty.header.experiment = "http".into();
-    for (cell, form) in empty.cells.iter_mut().zip(["closed", "open"]) {
-        cell.params.insert("form".into(), form.into());
-    }
-    let mut sketch = Sketch::of(&names, empty);
-    for pair in 0..5 {
-        sketch.pair(0, pair, &figures.map(|(rate, ..)| rate));
-        sketch.pair(1, pair, &[1000, 1000]);
-    }
-    let mut record = sketch.record();
+    let of = |form: &str| {
+        params(json!({
+            "form": form, "connections": 64, "object_bytes": 1 << 20, "dataset_bytes": 256 << 20,
+        }))
+    };
+    let rates = figures.map(|(rate, ..)| rate);
+    let cells = [(of("closed"), [rates; 5]), (of("open"), [[1000; 2]; 5])];
+    let mut record = rated(&["copy", "adaptive"], cells);
+    record.header.experiment = "http".into();
     for sample in &mut record.samples {
         let (_, cpu_ns, us) = figures[usize::from(sample.mode == "adaptive")];
         let processes = ["client_cpu", "proxy_cpu", "backend_cpu"];

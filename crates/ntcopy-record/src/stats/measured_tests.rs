@@ -1,15 +1,15 @@
+use serde_json::json;
+
 use super::*;
-use crate::record::testing::{Sketch, proxied, record};
+use crate::record::testing::{params, proxied, rated};
 use crate::record::{HardwareCounter, Record};
 
 /// One cell of a hot set of ten lines: `idle`, `copy` and `nt`, in which a walk takes so many
 /// nanoseconds, and every fiftieth ten times as long.
 fn hot_set(walk_ns: [u64; 3]) -> Record {
     let modes = [IDLE, "copy", "nt"];
-    let cell = [("hot_set_bytes", 640)];
-    let mut sketch = Sketch::of(&modes, record(&modes, &[&cell]));
-    (0..5).for_each(|pair| sketch.pair(0, pair, &[1, 8_000_000_000, 9_000_000_000]));
-    let mut record = sketch.record();
+    let cell = (params(json!({"hot_set_bytes": 640})), [[1, 8_000_000_000, 9_000_000_000]; 5]);
+    let mut record = rated(&modes, [cell]);
     record.header.baseline = "copy".into();
     for sample in &mut record.samples {
         let ns = walk_ns[modes.iter().position(|mode| *mode == sample.mode).unwrap()];

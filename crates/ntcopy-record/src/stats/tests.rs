@@ -1,17 +1,14 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::record::testing::{Sketch, pairs, record};
+use crate::record::testing::{pairs, record, sends};
 
 #[test]
 fn ratio_is_taken_inside_pairs_not_over_medians() {
     // The machine doubles its speed half way; every pair says 1.1.
-    let mut sketch = Sketch::new(&["copy", "nt"]);
-    for pair in 0..10 {
-        let speed = if pair < 5 { 100 } else { 200 };
-        sketch.pair(0, pair, &[speed * 10, speed * 11]);
-    }
-    let whole = versus(&sketch.record(), 0, "nt", "copy", THROUGHPUT).unwrap();
+    let speed = |pair| if pair < 5 { 100 } else { 200 };
+    let record = sends(&["copy", "nt"], (0..10).map(speed).map(|speed| [speed * 10, speed * 11]));
+    let whole = versus(&record, 0, "nt", "copy", THROUGHPUT).unwrap();
     assert!((whole.ratio - 1.1).abs() < 1e-9);
     assert!((whole.ci.0 - 1.1).abs() < 1e-9 && (whole.ci.1 - 1.1).abs() < 1e-9);
     assert_eq!((whole.verdict(), whole.ratios.len()), (Verdict::Win, 10));

@@ -1,8 +1,11 @@
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
-use crate::record::Sample;
-use crate::record::testing::{self, Sketch, crossover, error, pairs, proxied, record, unavailable};
+use crate::record::testing::{
+    self, crossover, error, pairs, params, proxied, rated, record, unavailable,
+};
+use crate::record::{Params, Sample};
 
 const MIB: u64 = 1 << 20;
 
@@ -126,17 +129,9 @@ fn sends_of_two_kernels_are_held_against_both_kinds_of_plain_ones() {
 
 #[test]
 fn of_two_series_each_way_to_send_is_named_where_the_new_one_wins() {
-    let modes = ["old", "new"];
-    let cells: [&[(&str, u64)]; 2] = [&[("sockets", 1)], &[("sockets", 1)]];
-    let mut sketch = Sketch::of(&modes, record(&modes, &cells));
-    for pair in 0..5 {
-        sketch.pair(0, pair, &[1000, 1000]);
-        sketch.pair(1, pair, &[1000, 1200]);
-    }
-    let mut record = sketch.record();
-    for (cell, sends) in record.cells.iter_mut().zip(["copy", "nt"]) {
-        cell.params.insert("sends".to_owned(), sends.into());
-    }
+    let of = |sends: &str| params(json!({"sockets": 1, "sends": sends}));
+    let cells = [(of("copy"), [[1000, 1000]; 5]), (of("nt"), [[1000, 1200]; 5])];
+    let record = rated(&["old", "new"], cells);
     let words = "1.20x (1.20-1.20) [nt sends, 1 socket]";
     says(&record, &["new relative to old, throughput: 1 win, 1 equal", words]);
 }
@@ -213,13 +208,10 @@ fn pacing_is_told() {
 
 #[test]
 fn the_best_peer_is_another_in_every_cell_and_never_our_own() {
-    let modes = ["libc", "rep-movsb", "ours", "stream"];
-    let mut sketch = Sketch::of(&modes, record(&modes, &[&[], &[]]));
-    for pair in 0..5 {
-        sketch.pair(0, pair, &[100, 200, 300, 900]);
-        sketch.pair(1, pair, &[400, 200, 200, 900]);
-    }
+    let cells = [[100, 200, 300, 900], [400, 200, 200, 900]];
+    let cells = cells.map(|rates| (Params::new(), [rates; 5]));
+    let record = rated(&["libc", "rep-movsb", "ours", "stream"], cells);
     let words = "Over 2 cells ours is at 0.87x (0.87-0.87) of the best peer of each (geometric \
                  mean); worst, against libc, 0.50x (0.50-0.50) [the only cell].";
-    assert_eq!(sentences(&sketch.record())[0], words);
+    assert_eq!(sentences(&record)[0], words);
 }

@@ -34,15 +34,12 @@ pub(super) fn sentence(record: &Record) -> Option<String> {
 mod tests {
     use super::*;
     use crate::record::Look;
-    use crate::record::testing::Sketch;
+    use crate::record::testing::sends;
 
     #[test]
     fn what_is_too_wide_is_said_with_what_to_do() {
-        let mut sketch = Sketch::new(&["copy", "nt"]);
-        for (pair, rate) in (0..).zip([800, 1200, 1000, 900, 1100]) {
-            sketch.pair(0, pair, &[1000, rate]);
-        }
-        let mut record = sketch.record();
+        let rates = [800, 1200, 1000, 900, 1100].map(|rate| [1000, rate]);
+        let mut record = sends(&["copy", "nt"], rates);
         let said = sentence(&record).unwrap();
         let words = "2 of 2 results have an interval that holds 1 and is wider than 0.97 to 1.03, by \
                      up to 20 % to either side after 5 pairs. Four times";
