@@ -13,7 +13,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lists::grouped;
-use crate::record::{Cell, ExperimentKind, Params, Record};
+use crate::record::{Cell, Params, Record};
 use crate::stats::{
     DISPLACED, METRICS, TURNS, Verdict, Versus, footprint, interval_of_quotients, modes, turns,
     versus,
@@ -59,25 +59,21 @@ pub fn identity(params: &Params) -> String {
 
 /// One side's result in a cell.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Figures {
-    pub record: String,
+pub struct Figures<'r> {
+    pub record: &'r Record,
+    pub cell: &'r Cell,
     /// The mode against its baseline.
     pub versus: Versus,
 }
 
 /// The same cell, mode and metric on both sides.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Compared {
-    pub experiment: ExperimentKind,
-    /// The cell's parameters on the first side.
-    pub params: Params,
-    pub mode: String,
-    /// The mode that it is compared with on either side.
-    pub baseline: String,
+pub struct Compared<'r> {
+    pub mode: &'r str,
     /// Its name in [`METRICS`].
     pub metric: &'static str,
-    pub a: Figures,
-    pub b: Figures,
+    pub a: Figures<'r>,
+    pub b: Figures<'r>,
     /// The second side's ratio by the first one's.
     pub ratio: f64,
     /// 95 % interval of that: low, high.
@@ -88,9 +84,9 @@ pub struct Compared {
 
 /// All that two sides have in common.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Comparison {
+pub struct Comparison<'r> {
     /// By experiment, then in the order of the first side's cells.
-    pub cells: Vec<Compared>,
+    pub cells: Vec<Compared<'r>>,
     /// Results that only the first side has.
     pub only_a: usize,
     /// Results that only the second side has.
@@ -112,15 +108,15 @@ type Key = (String, String, String, String, &'static str);
 /// Cells of a booted kernel are held against those of a booted kernel and those of the host
 /// against the host's, unless nothing would be left to compare.
 #[must_use]
-pub fn compare(a: &[Record], b: &[Record]) -> Comparison {
+pub fn compare<'r>(a: &'r [Record], b: &'r [Record]) -> Comparison<'r> {
     let strict = compared(a, b, true);
     if strict.cells.is_empty() { compared(a, b, false) } else { strict }
 }
 
-fn compared(a: &[Record], b: &[Record], by_kernel: bool) -> Comparison {
+fn compared<'r>(a: &'r [Record], b: &'r [Record], by_kernel: bool) -> Comparison<'r> {
     let (in_a, in_b) = (found(a, by_kernel), found(b, by_kernel));
-    let theirs: BTreeMap<&Key, &Found<'_>> = in_b.iter().map(|(key, one)| (key, one)).collect();
-    let cells: Vec<Compared> =
+    let theirs: BTreeMap<&Key, &Found<'r>> = in_b.iter().map(|(key, one)| (key, one)).collect();
+    let cells: Vec<Compared<'r>> =
         in_a.iter().filter_map(|(key, ours)| pair(ours, theirs.get(key)?)).collect();
     let both = cells.len();
     Comparison { cells, only_a: in_a.len() - both, only_b: in_b.len() - both }
@@ -179,46 +175,36 @@ fn is_metric_of(one: &Found<'_>) -> bool {
     })
 }
 
-fn pair(ours: &Found<'_>, theirs: &Found<'_>) -> Option<Compared> {
-    let a = figures(ours)?;
-    let b = figures(theirs)?;
+fn pair<'r>(ours: &Found<'r>, theirs: &Found<'r>) -> Option<Compared<'r>> {
+    let (a, b) = (figures(ours)?, figures(theirs)?);
     let permille = a.versus.misses_permille.min(b.versus.misses_permille);
     let ci = interval_of_quotients(&[(&b.versus.ratios, &a.versus.ratios)], permille);
-    Some(Compared {
-        experiment: ours.record.header.experiment.clone(),
-        params: ours.cell.params.clone(),
-        mode: ours.mode.to_owned(),
-        baseline: ours.record.header.baseline.clone(),
-        metric: ours.metric,
-        ratio: b.versus.ratio / a.versus.ratio,
-        ci,
-        verdict: Verdict::from_interval(ci),
-        a,
-        b,
-    })
+    let (ratio, verdict) = (b.versus.ratio / a.versus.ratio, Verdict::from_interval(ci));
+    Some(Compared { mode: ours.mode, metric: ours.metric, a, b, ratio, ci, verdict })
 }
 
-fn figures(one: &Found<'_>) -> Option<Figures> {
-    let baseline = one.record.header.baseline.as_str();
-    let versus = match one.metric {
-        TURNS => turns::versus(one.record)?,
-        DISPLACED => footprint::versus(one.record, one.cell, one.mode)?,
-        metric => versus(one.record, one.cell.cell, one.mode, baseline, metric)?,
+fn figures<'r>(one: &Found<'r>) -> Option<Figures<'r>> {
+    let Found { record, cell, mode, metric } = *one;
+    let versus = match metric {
+        TURNS => turns::versus(record)?,
+        DISPLACED => footprint::versus(record, cell, mode)?,
+        metric => versus(record, cell.cell, mode, &record.header.baseline, metric)?,
     };
-    Some(Figures { record: one.record.header.id.clone(), versus })
+    Some(Figures { record, cell, versus })
 }
 
 /// The cells, by experiment, mode and metric; each group has at least one.
 #[must_use]
-pub fn groups<'c>(comparison: &'c Comparison) -> Vec<Vec<&'c Compared>> {
-    let key = |cell: &'c Compared| ((&cell.experiment, &cell.mode, cell.metric), cell);
+pub fn groups<'c, 'r>(comparison: &'c Comparison<'r>) -> Vec<Vec<&'c Compared<'r>>> {
+    let key =
+        |cell: &'c Compared<'r>| ((&cell.a.record.header.experiment, cell.mode, cell.metric), cell);
     grouped(comparison.cells.iter().map(key)).into_iter().map(|(_, group)| group).collect()
 }
 
 /// All cells of a mode together: the geometric mean of the ratios of their ratios, with its
 /// interval; none without cells.
 #[must_use]
-pub fn overall(cells: &[&Compared]) -> Option<(f64, (f64, f64))> {
+pub fn overall(cells: &[&Compared<'_>]) -> Option<(f64, (f64, f64))> {
     if cells.is_empty() {
         return None;
     }

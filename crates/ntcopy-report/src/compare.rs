@@ -1,12 +1,12 @@
 //! Two sides of records held against each other, as text, as JSON and as a page.
 
-use std::collections::BTreeSet;
-
-use ntcopy_record::compare::{Compared, Comparison, Difference, differences, groups, sentences};
+use ntcopy_record::compare::{
+    Compared, Comparison, Difference, Figures, differences, groups, sentences,
+};
 use ntcopy_record::lists::grouped;
 use ntcopy_record::params::{axes, axis_words, group_words};
 use ntcopy_record::stats::{Verdict, words};
-use ntcopy_record::{Cell, Record};
+use ntcopy_record::{Header, Record};
 use serde_json::{Value, json};
 
 use crate::table;
@@ -31,22 +31,18 @@ fn newest<'a>(side: &Side<'a>) -> Option<&'a Record> {
 
 /// In what the sides' machines differ, by the newest records of those that were compared; by the
 /// newest of all if none was.
-pub fn machines(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> Vec<Difference> {
-    let in_a = comparison.cells.iter().map(|cell| cell.a.record.as_str()).collect();
-    let in_b = comparison.cells.iter().map(|cell| cell.b.record.as_str()).collect();
-    match (compared(a, &in_a), compared(b, &in_b)) {
+pub fn machines(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison<'_>) -> Vec<Difference> {
+    let started = |record: &&Record| record.header.started_unix_ns;
+    let in_a = comparison.cells.iter().map(|cell| cell.a.record).max_by_key(started);
+    let in_b = comparison.cells.iter().map(|cell| cell.b.record).max_by_key(started);
+    match (in_a.or(newest(a)), in_b.or(newest(b))) {
         (Some(a), Some(b)) => differences(a, b),
         _ => Vec::new(),
     }
 }
 
-fn compared<'a>(side: &Side<'a>, ids: &BTreeSet<&str>) -> Option<&'a Record> {
-    let ours = side.records.iter().filter(|record| ids.contains(record.header.id.as_str()));
-    ours.max_by_key(|record| record.header.started_unix_ns).or(newest(side))
-}
-
 /// All of it for a terminal: what differs, what it comes to, cell by cell. Ends in a newline.
-pub fn terminal(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> String {
+pub fn terminal(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison<'_>) -> String {
     let mut out = String::new();
     for (name, side) in [("A", a), ("B", b)] {
         out.push_str(&format!("{name}: {}\n", described(side)));
@@ -87,17 +83,15 @@ pub(crate) fn described(side: &Side<'_>) -> String {
 }
 
 /// Tables for each mode and metric of an experiment, of the cells that differ along an axis alone.
-pub(crate) fn grids(comparison: &Comparison) -> Vec<Grid> {
+pub(crate) fn grids(comparison: &Comparison<'_>) -> Vec<Grid> {
     groups(comparison).iter().flat_map(|group| tables(group)).collect()
 }
 
-fn tables(cells: &[&Compared]) -> Vec<Grid> {
-    let numbered = (0..).zip(cells);
-    let axes = axes(
-        &numbered.map(|(cell, one)| Cell { cell, params: one.params.clone() }).collect::<Vec<_>>(),
-    );
-    let rows = cells.iter().map(|one| (group_words(&one.params, &axes).0, row(one, &axes)));
-    let Compared { experiment, mode, baseline, metric, .. } = cells[0];
+fn tables(cells: &[&Compared<'_>]) -> Vec<Grid> {
+    let axes = axes(&cells.iter().map(|one| one.a.cell.clone()).collect::<Vec<_>>());
+    let rows = cells.iter().map(|one| (group_words(&one.a.cell.params, &axes).0, row(one, &axes)));
+    let Compared { mode, metric, a, .. } = cells[0];
+    let Header { experiment, baseline, .. } = &a.record.header;
     let table = |(common, rows): (String, Vec<Vec<String>>)| {
         let common = if common.is_empty() { common } else { format!("; {common}") };
         Grid {
@@ -109,7 +103,7 @@ fn tables(cells: &[&Compared]) -> Vec<Grid> {
     grouped(rows).into_iter().map(table).collect()
 }
 
-fn row(cell: &Compared, axes: &[&str]) -> Vec<String> {
+fn row(cell: &Compared<'_>, axes: &[&str]) -> Vec<String> {
     let verdict = match cell.verdict {
         Verdict::Win => "better in B",
         Verdict::Loss => "worse in B",
@@ -117,10 +111,10 @@ fn row(cell: &Compared, axes: &[&str]) -> Vec<String> {
     };
     let sides = [&cell.a.versus, &cell.b.versus].map(|one| with_interval(one.ratio, one.ci));
     let ratio = with_interval(cell.ratio, cell.ci);
-    [&[axis_words(&cell.params, axes)], &sides[..], &[ratio, verdict.to_owned()]].concat()
+    [&[axis_words(&cell.a.cell.params, axes)], &sides[..], &[ratio, verdict.to_owned()]].concat()
 }
 
-pub fn object(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> Value {
+pub fn object(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison<'_>) -> Value {
     let side = |side: &Side<'_>| {
         let ids: Vec<&str> = side.records.iter().map(|record| record.header.id.as_str()).collect();
         json!({
@@ -140,10 +134,10 @@ pub fn object(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison) -> Value {
     })
 }
 
-fn cell_json(cell: &Compared) -> Value {
-    let figures = |one: &ntcopy_record::compare::Figures| {
+fn cell_json(cell: &Compared<'_>) -> Value {
+    let figures = |one: &Figures<'_>| {
         json!({
-            "record": one.record,
+            "record": one.record.header.id,
             "ratio": one.versus.ratio,
             "ci": [one.versus.ci.0, one.versus.ci.1],
             "median": whole(one.versus.median),
@@ -151,10 +145,10 @@ fn cell_json(cell: &Compared) -> Value {
         })
     };
     json!({
-        "experiment": cell.experiment,
-        "params": cell.params,
+        "experiment": cell.a.record.header.experiment,
+        "params": cell.a.cell.params,
         "mode": cell.mode,
-        "baseline": cell.baseline,
+        "baseline": cell.a.record.header.baseline,
         "metric": cell.metric,
         "a": figures(&cell.a),
         "b": figures(&cell.b),

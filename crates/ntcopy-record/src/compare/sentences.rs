@@ -6,7 +6,7 @@ use crate::units::with_interval;
 
 /// A sentence a mode and metric of each experiment; one for what could not be compared.
 #[must_use]
-pub fn sentences(comparison: &Comparison) -> Vec<String> {
+pub fn sentences(comparison: &Comparison<'_>) -> Vec<String> {
     let mut sentences: Vec<String> =
         groups(comparison).iter().filter_map(|group| sentence(group)).collect();
     if comparison.cells.is_empty() {
@@ -22,8 +22,9 @@ pub fn sentences(comparison: &Comparison) -> Vec<String> {
     sentences
 }
 
-fn sentence(cells: &[&Compared]) -> Option<String> {
+fn sentence(cells: &[&Compared<'_>]) -> Option<String> {
     let first = cells.first()?;
+    let header = &first.a.record.header;
     let (mean, ci) = overall(cells)?;
     let says = match Verdict::from_interval(ci) {
         Verdict::Win => "does better in B than in A",
@@ -44,9 +45,9 @@ fn sentence(cells: &[&Compared]) -> Option<String> {
     };
     Some(format!(
         "{}: {} against {}, by {}, {says}: B's ratio is at {} of A's{}{tally}.",
-        first.experiment,
+        header.experiment,
         first.mode,
-        first.baseline,
+        header.baseline,
         words(first.metric),
         with_interval(mean, ci),
         if cells.len() == 1 { "" } else { " (geometric mean)" },

@@ -7,7 +7,7 @@ fn nt_at(rates: [u64; 5]) -> Record {
     testing::sends(&["copy", "nt"], rates.map(|rate| [100, rate]))
 }
 
-fn said(a: &Record, b: &Record) -> (Comparison, String) {
+fn said<'r>(a: &'r Record, b: &'r Record) -> (Comparison<'r>, String) {
     let comparison = compare(std::slice::from_ref(a), std::slice::from_ref(b));
     let said = sentences(&comparison).join("\n");
     (comparison, said)
@@ -15,7 +15,8 @@ fn said(a: &Record, b: &Record) -> (Comparison, String) {
 
 #[test]
 fn the_ratio_of_the_ratios_has_an_interval_and_a_sentence() {
-    let (comparison, said) = said(&nt_at([80; 5]), &nt_at([120; 5]));
+    let [a, b] = [80, 120].map(|rate| nt_at([rate; 5]));
+    let (comparison, said) = said(&a, &b);
     let [cell] = comparison.cells.as_slice() else { panic!("{comparison:?}") };
     assert!((cell.ratio - 1.5).abs() < 1e-6 && cell.verdict == Verdict::Win, "{cell:?}");
     assert_eq!(
@@ -28,7 +29,8 @@ fn the_ratio_of_the_ratios_has_an_interval_and_a_sentence() {
 #[test]
 fn noise_on_both_sides_is_unresolved() {
     let noisy = nt_at([80, 120, 100, 90, 110]);
-    let (comparison, said) = said(&noisy, &nt_at([90, 110, 105, 80, 120]));
+    let other = nt_at([90, 110, 105, 80, 120]);
+    let (comparison, said) = said(&noisy, &other);
     assert_eq!(comparison.cells[0].verdict, Verdict::Unresolved);
     assert!(said.contains("is unresolved between A and B"), "{said}");
 }
@@ -61,9 +63,9 @@ fn cells_of_a_mode_are_counted_and_their_mean_is_taken() {
 fn of_two_records_of_a_side_the_newer_one_counts_and_no_timing_counts_nothing() {
     let (mut old, mut new) = (nt_at([80; 5]), nt_at([120; 5]));
     (old.header.started_unix_ns, new.header.started_unix_ns) = (1, 2);
-    let side = [old.clone(), new];
-    let ratio = |comparison: &Comparison| comparison.cells[0].ratio;
-    let comparison = compare(&[old.clone()], &side);
+    let (alone, side) = ([old.clone()], [old.clone(), new]);
+    let ratio = |comparison: &Comparison<'_>| comparison.cells[0].ratio;
+    let comparison = compare(&alone, &side);
     assert!((ratio(&comparison) - 1.5).abs() < 1e-6);
     assert_eq!(comparison.cells.len(), 1);
     let mut emulated = old.clone();
@@ -123,9 +125,10 @@ fn calls_are_compared_by_what_they_displace() {
         }
         record
     };
-    let (comparison, said) = said(&of(400, 90), &of(200, 80));
+    let (a, b) = (of(400, 90), of(200, 80));
+    let (comparison, said) = said(&a, &b);
     let [cell] = comparison.cells.as_slice() else { panic!("{comparison:?}") };
-    assert_eq!((cell.metric, cell.mode.as_str(), cell.ratio), (DISPLACED, "copy:4KiB", 2.0));
+    assert_eq!((cell.metric, cell.mode, cell.ratio), (DISPLACED, "copy:4KiB", 2.0));
     assert_eq!(cell.a.versus.ratio, 64.0 / 400.0);
     assert!(said.contains("by bytes moved for a byte of the cache displaced"), "{said}");
 }

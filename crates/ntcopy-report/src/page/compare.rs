@@ -10,7 +10,7 @@ use crate::text;
 /// The page as HTML: what differs in the machines, what it comes to, every cell. `command` is the
 /// command line that made it, which the page states.
 #[must_use]
-pub fn html(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison, command: &[String]) -> String {
+pub fn html(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison<'_>, command: &[String]) -> String {
     let differ = machines(a, b, comparison);
     let title = format!("ntcopy: {} against {}", a.place, b.place);
     let page = html! {
