@@ -1,4 +1,4 @@
-//! How a daemon's program begins, what it logs, and with which code it ends.
+//! What a daemon's program says, and with which code it ends.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -11,14 +11,36 @@ use crate::options::with_file;
 pub const USAGE: u8 = 2;
 
 #[derive(Debug, Clone, Copy)]
-pub struct Program(pub &'static str);
+pub struct Program(&'static str);
 
 impl Program {
-    /// What the command line asks for, with its file; or the code to end with, where the file is
-    /// wrong. Where the command line is wrong or asks for words alone, the program ends with that.
+    /// A reader that is gone ends what prints, as it ends any program; a server's signals say else.
+    pub fn begin(name: &'static str) -> Program {
+        // SAFETY: the default action runs no code of ours.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+        Program(name)
+    }
+
+    /// What the command line asks for; or the code to end with, where it is wrong or asked for words
+    /// alone.
     pub fn settings<S: clap::Parser>(self) -> Result<S, ExitCode> {
         let words = with_file(std::env::args_os().collect());
-        words.map(S::parse_from).map_err(|why| self.fail(USAGE, why))
+        let words = words.map_err(|why| self.fail(USAGE, why))?;
+        S::try_parse_from(words).map_err(|error| {
+            if !error.use_stderr() {
+                return self.print(error.render());
+            }
+            let _ = error.print();
+            ExitCode::from(USAGE)
+        })
+    }
+
+    fn print(self, text: impl Display) -> ExitCode {
+        let mut out = io::stdout().lock();
+        match write!(out, "{text}").and_then(|()| out.flush()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => self.fail(1, format_args!("cannot write to standard output: {error}")),
+        }
     }
 
     /// A line on standard error. Where it can't be written either, there is the code.

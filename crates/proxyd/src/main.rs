@@ -9,7 +9,7 @@ use proxyd::config::Config;
 use proxyd::server::Server;
 
 fn main() -> ExitCode {
-    let program = Program("proxyd");
+    let program = Program::begin("proxyd");
     let config: Config = match program.settings() {
         Ok(config) => config,
         Err(code) => return code,

@@ -7,7 +7,7 @@ use storaged::config::Config;
 use storaged::serve::serve;
 
 fn main() -> ExitCode {
-    let program = Program("storaged");
+    let program = Program::begin("storaged");
     let config: Config = match program.settings() {
         Ok(config) => config,
         Err(code) => return code,

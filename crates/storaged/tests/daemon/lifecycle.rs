@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -174,13 +175,28 @@ fn a_file_that_may_not_grow() {
     daemon.stop();
 }
 
-/// It costs words, and neither the code nor a worker.
+/// Ends with the same code as `cat` would, and without a panic.
 #[test]
-fn a_log_that_can_t_be_written() {
+fn a_reader_that_is_gone_and_a_full_disk() {
     let dir = scratch();
+    for args in [["--help"], ["--version"]] {
+        let run = |out: Stdio| {
+            let output = program().args(args).stdout(out).output().unwrap();
+            (output.status, String::from_utf8(output.stderr).unwrap())
+        };
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let (status, words) = run(writer.into());
+        assert_eq!((status.signal(), &*words), (Some(Signal::PIPE.as_raw()), ""), "{args:?}");
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let (status, words) = run(full.into());
+        assert_eq!(status.code(), Some(1), "{args:?}: {words}");
+        assert!(words.contains("No space left") && words.lines().count() == 1, "{words}");
+    }
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = program().arg("--none").stderr(full()).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
+    // A log that can't be written costs lines, and no worker.
     let quiet = Daemon::start_with(dir.path(), &[], |command| {
         command.stderr(full());
     });
