@@ -96,15 +96,26 @@ fn last_number(text: &str) -> Option<String> {
     Some(words.next().filter(belongs).map_or(last.to_owned(), |next| format!("{next} {last}")))
 }
 
-/// A number above 0, without commas: 9,875 is another number to each reader.
+/// A number above 0. Commas are taken where they can only be between groups of three digits: with a
+/// decimal point after them, or if there are several. Where a comma may be a decimal one, 9,875 is
+/// another number to each reader.
 fn number(word: &str) -> Result<f64, String> {
-    if word.contains(',') {
+    let whole = word.split('.').next().unwrap_or_default();
+    let mut groups = whole.split(',');
+    let is_first = groups.next().is_some_and(|first| (1..=3).contains(&first.len()));
+    let has_point = word.contains('.');
+    let rest: Vec<&str> = groups.collect();
+    let is_grouped = is_first
+        && (has_point || rest.len() > 1)
+        && word.matches(',').count() == rest.len()
+        && rest.iter().all(|group| group.len() == 3);
+    if word.contains(',') && !is_grouped {
         return Err(format!(
             "the comma in `{word}` may be a decimal one: have the number printed with a point \
              (LC_ALL=C)"
         ));
     }
-    match word.parse::<f64>() {
+    match word.replace(',', "").parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
         _ => Err(format!("`{word}` is not a number above 0")),
     }
@@ -117,7 +128,7 @@ mod tests {
     #[test]
     fn a_substitution_finds_the_last_number() {
         let expression: Expression = "s/^rate: ([0-9.,]+) .*/\\1/".parse().unwrap();
-        let output = b"rate: 10 MB\nother 7\nrate: 1234.5 MB\nend\n";
+        let output = b"rate: 10 MB\nother 7\nrate: 1,234.5 MB\nend\n";
         assert_eq!(expression.number(output), Ok(1234.5));
         assert!(expression.number(b"none").unwrap_err().contains("no line matches"));
         let word: Expression = "s/rate: .*(MB)/\\1/".parse().unwrap();
@@ -136,7 +147,7 @@ mod tests {
     fn the_forms_of_known_loads_are_read() {
         for (output, rate) in [
             ("Requests/sec:  81234.50\nTransfer/sec: 1GB\n", Some(81234.5)),
-            ("Requests per second:    1234.56 [#/sec] (mean)\n", Some(1234.56)),
+            ("Requests per second:    1,234.56 [#/sec] (mean)\n", Some(1234.56)),
             ("SET: 1.0\nGET: 98039.22 requests per second, p50=0.2 msec\n", Some(98039.22)),
             ("done\n", None),
         ] {
@@ -159,13 +170,23 @@ mod tests {
     }
 
     #[test]
-    fn a_number_has_a_point_or_none() {
+    fn a_number_with_a_comma_is_read_as_one_number_or_refused() {
         let expression: Expression = "s/^rate: (.*)/\\1/".parse().unwrap();
         for (printed, read) in [
+            ("1,234.5", Some(1234.5)),
+            ("1,234,567", Some(1_234_567.0)),
+            ("12,345,678.9", Some(12_345_678.9)),
             ("998.5", Some(998.5)),
+            ("9,8", None),
+            ("10,02", None),
             ("1,234", None),
-            ("1,234.5", None),
+            ("998,5", None),
+            ("1.002,5", None),
             ("1.234.567", None),
+            ("1234,567.5", None),
+            ("1,23,456.0", None),
+            (",234.5", None),
+            ("1,,234.5", None),
             ("1'234", None),
             ("1 234", None),
             ("1\u{202f}234.5", None),
