@@ -98,6 +98,14 @@ pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
+/// With a capital and a full stop.
+#[must_use]
+pub fn sentence(words: &str) -> String {
+    let mut chars = words.chars();
+    let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", chars.as_str().trim_end_matches('.'))
+}
+
 /// `87 %`, from a part of 1; no `-0 %`.
 #[must_use]
 pub fn percent(part: f64) -> String {

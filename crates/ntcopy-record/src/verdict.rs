@@ -1,15 +1,14 @@
 //! Turns results into plain sentences. Pure functions of records.
 
-mod unresolved;
 mod wins;
 
 use crate::lists::{grouped, unique};
-use crate::record::{Cell, ExperimentKind, Record};
+use crate::record::{Cell, ExperimentKind, LookEnd, Record};
 use crate::stats::footprint::LevelFigures;
 use crate::stats::{
-    self, HINTED, IDLE, METRICS, Measured, THROUGHPUT, Versus, geomean, is_short, versus,
+    self, HINTED, IDLE, METRICS, Measured, THROUGHPUT, Verdict, Versus, geomean, is_short, versus,
 };
-use crate::units::{count, percent, with_interval};
+use crate::units::{count, percent, sentence, with_interval};
 
 /// Plain sends of a kernel with the patches, where those of one without them are the baseline.
 const PATCHED: &str = "patched";
@@ -36,7 +35,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
     sentences.extend(unanswered(record));
     sentences.extend(behind(record));
     sentences.extend(pacing_sentence(record));
-    sentences.extend(unresolved::sentence(record));
+    sentences.extend(unresolved(record));
     sentences.extend(trouble(record));
     sentences
 }
@@ -249,6 +248,32 @@ fn pacing_sentence(record: &Record) -> Option<String> {
     ))
 }
 
+/// One sentence of all results whose interval is too wide to say anything; none where there are none.
+fn unresolved(record: &Record) -> Option<String> {
+    let mut all = stats::results(record);
+    all.retain(|result| result.mode != stats::IDLE);
+    let wide = all.iter().map(|result| &result.versus);
+    let wide: Vec<&Versus> =
+        wide.filter(|versus| versus.verdict() == Verdict::Unresolved).collect();
+    let most_pairs = wide.iter().map(|versus| versus.ratios.len()).max()?;
+    let half_width = |versus: &&Versus| (versus.ci.1 - versus.ci.0) / 2.0;
+    let widest = wide.iter().map(half_width).fold(0.0, f64::max);
+    let spent = record.looks.iter().filter(|look| look.end == LookEnd::Budget).count();
+    let why = match spent {
+        0 => String::new(),
+        spent => format!("; the time for {} was up", count(spent, "cell")),
+    };
+    Some(format!(
+        "Unresolved: {} of {} results have an interval that holds 1 and is wider than 0.97 to 1.03, by \
+         up to {:.0} % to either side after {most_pairs} pairs{why}. Four times the pairs halve it \
+         (--budget SECONDS); processes that are pinned (taskset) and a quieter machine need \
+         fewer.",
+        wide.len(),
+        all.len(),
+        widest * 100.0,
+    ))
+}
+
 /// What kept the record from being whole and clean, in one sentence.
 fn trouble(record: &Record) -> Option<String> {
     let mut parts = Vec::new();
@@ -263,19 +288,7 @@ fn trouble(record: &Record) -> Option<String> {
     if !record.complete {
         parts.push(format!("the record was cut short after {} samples", record.samples.len()));
     }
-    if parts.is_empty() {
-        return None;
-    }
-    Some(capital(&parts.join(", and ")) + ".")
-}
-
-/// A text with its first letter in upper case.
-fn capital(text: &str) -> String {
-    let mut text = text.to_owned();
-    if let Some(first) = text.get_mut(0..1) {
-        first.make_ascii_uppercase();
-    }
-    text
+    (!parts.is_empty()).then(|| sentence(&parts.join(", and ")))
 }
 
 #[cfg(test)]

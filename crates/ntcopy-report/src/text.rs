@@ -2,7 +2,7 @@
 
 use ntcopy_record::foreign;
 use ntcopy_record::units::{Bytes, digits};
-pub use ntcopy_record::units::{about_size, percent, with_interval};
+pub use ntcopy_record::units::{about_size, percent, sentence, with_interval};
 use time::OffsetDateTime;
 
 /// Columns before the words of a line.
@@ -15,13 +15,6 @@ pub(crate) const WIDTH: u16 = 100;
 #[must_use]
 pub fn size(bytes: u64) -> String {
     Bytes(bytes).to_string()
-}
-
-/// With a capital and a full stop.
-pub(crate) fn sentence(words: &str) -> String {
-    let mut chars = words.chars();
-    let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
-    format!("{first}{}.", chars.as_str().trim_end_matches('.'))
 }
 
 /// A number without its fraction, digits in groups of three.

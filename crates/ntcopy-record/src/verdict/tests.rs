@@ -5,7 +5,7 @@ use super::*;
 use crate::record::testing::{
     self, crossover, error, pairs, params, proxied, rated, record, unavailable,
 };
-use crate::record::{Params, Sample};
+use crate::record::{Look, Params, Sample};
 
 const MIB: u64 = 1 << 20;
 
@@ -214,4 +214,15 @@ fn the_best_peer_is_another_in_every_cell_and_never_our_own() {
     let words = "Over 2 cells ours is at 0.87x (0.87-0.87) of the best peer of each (geometric \
                  mean); worst, against libc, 0.50x (0.50-0.50) [the only cell].";
     assert_eq!(sentences(&record)[0], words);
+}
+
+#[test]
+fn what_is_too_wide_is_said_with_what_to_do() {
+    let rates = [800, 1200, 1000, 900, 1100].map(|rate| [1000, rate]);
+    let mut record = testing::sends(&["copy", "nt"], rates);
+    let words = "2 of 2 results have an interval that holds 1 and is wider than 0.97 to 1.03, by up \
+                 to 20 % to either side after 5 pairs. Four times";
+    says(&record, &[words]);
+    record.looks.push(Look { cell: 0, pairs: 5, misses_permille: 50, end: LookEnd::Budget });
+    says(&record, &["; the time for 1 cell was up"]);
 }
