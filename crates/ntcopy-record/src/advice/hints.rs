@@ -179,70 +179,44 @@ pub(super) fn setting(
     advice
 }
 
-/// The rule's number: hinted bytes are copied normally while no more than these are in flight, and
-/// non-temporally where more are.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct CacheBytes {
-    /// `net.core.ntcopy_cache_bytes`.
-    pub bytes: u64,
-    /// Where obeyed hints gain, of what was measured.
-    pub gains: Gains,
-    pub gain: Option<Gain>,
-}
-
-/// Where obeyed hints gain over plain sends, by what is in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Gains {
-    /// They win from the number on, and not below it.
-    From,
-    /// They win from the least that was measured on; below it is not known.
-    Everywhere,
-    /// Nowhere: the number is beyond all that was measured.
-    Nowhere,
-}
-
-/// The number that would have come out best: from it on, obeyed hints gain most over all cells
-/// together, as a sum of logarithms, so that one cell that something disturbed does not decide
-/// alone. None without cells.
-pub(super) fn best_number<'a>(records: &[&'a Record]) -> Option<(CacheBytes, Vec<Point<'a>>)> {
-    let cells = rounds(records, "unix", NT, COPY);
-    let (least, most) = (cells.first()?.size_bytes, cells.last()?.size_bytes);
+/// The number that would have come out best: hinted bytes are copied normally while no more than
+/// these are in flight, and non-temporally where more are. From it on, obeyed hints gain most over
+/// all cells together, as a sum of logarithms, so that one cell that something disturbed does not
+/// decide alone; where they gain nowhere it is beyond all that was measured. None without cells.
+pub(super) fn best_number(cells: &[Point<'_>]) -> Option<u64> {
+    let most = cells.last()?.size_bytes;
     let (mut sum, mut best) = (0.0, (0.0, None));
-    for (at, point) in cells.iter().enumerate().rev() {
-        sum += point.versus.ratio.ln();
-        // Cells with as much go one way together.
-        let is_first = at == 0 || cells[at - 1].size_bytes < point.size_bytes;
-        if is_first && sum > best.0 {
-            best = (sum, Some(point.size_bytes));
+    // Cells with as much go one way together.
+    for alike in cells.chunk_by(|a, b| a.size_bytes == b.size_bytes).rev() {
+        for point in alike.iter().rev() {
+            sum += point.versus.ratio.ln();
+        }
+        if sum > best.0 {
+            best = (sum, Some(alike[0].size_bytes));
         }
     }
     // Half way to what is copied normally, as the rule meets neither to the byte.
-    let below = |bytes| split(&cells, bytes).0.last().map_or(0, |point| point.size_bytes);
-    let (bytes, gains) = match best.1 {
-        Some(bytes) if bytes == least => (bytes / 2, Gains::Everywhere),
-        Some(bytes) => (bytes.midpoint(below(bytes)), Gains::From),
-        None => ((most + 1).next_power_of_two(), Gains::Nowhere),
-    };
-    let gain = Gain::of(split(&cells, bytes).1);
-    Some((CacheBytes { bytes, gains, gain }, cells))
+    let below = |bytes| split(cells, bytes).0.last().map_or(0, |point| point.size_bytes);
+    let half_way = |bytes: u64| bytes.midpoint(below(bytes));
+    Some(best.1.map_or((most + 1).next_power_of_two(), half_way))
 }
 
 pub(super) fn cache_bytes(records: &[&Record], choice: Choice, target: &Target) -> Advice {
-    let mut advice = match best_number(records) {
-        Some((number, cells_of)) => {
+    let cells = rounds(records, "unix", NT, COPY);
+    let advice = match best_number(&cells) {
+        Some(bytes) => {
             let set = target.sysctls[1].filter(|bytes| *bytes > 0);
             let now = set.unwrap_or_else(|| own_number(&target.machine));
             let mut together = beside_hot_set(records, NT, THROUGHPUT);
-            together.retain(|point| (now..number.bytes).contains(&point.size_bytes));
-            judge_number(&number, (&cells_of, &together), choice)
+            together.retain(|point| (now..bytes).contains(&point.size_bytes));
+            judge_number(bytes, (&cells, &together), choice)
         }
         None => {
             let why = "Obeyed hints and plain sends were not measured side by side.";
             Advice::no_evidence(Topic::CACHE_BYTES, why, &RUN_SWEEP)
         }
     };
-    advice.current = current(CACHE_BYTES, target.sysctls[1]);
-    advice
+    Advice { current: current(CACHE_BYTES, target.sysctls[1]), ..advice }
 }
 
 /// The rule's number where none is set: a third of the CPU's part of level 2, on a Zen 4 of level 3.
@@ -264,21 +238,21 @@ fn own_number(machine: &Machine) -> u64 {
 /// A larger number has sends with less in flight copied normally. Where sends and another program's
 /// walks `together` gain by hints there, that decides, whatever sends alone gain by the number.
 fn judge_number(
-    number: &CacheBytes,
+    bytes: u64,
     (cells_of, together): (&[Point<'_>], &[Point<'_>]),
     choice: Choice,
 ) -> Advice {
-    let CacheBytes { bytes, gains, gain } = *number;
     let (other, gaining) = split(cells_of, bytes);
-    let mut why = why_number(number, gaining, other);
+    let gain = Gain::of(gaining);
+    let mut why = why_number(Bytes(bytes), gaining, other);
     // Where hints lose with this number, they may win with the kernel's own.
     let judged = |gain: Option<Gain>| match gain.map(|gain| gain.verdict) {
         Some(Verdict::Win) => Decision::Set,
         Some(Verdict::Unresolved) => Decision::Unresolved,
         _ => Decision::AsItIs,
     };
-    let (mut decision, gain) = match (gains, beside_rule(cells_of, bytes)) {
-        (Gains::Nowhere, _) => (Decision::Leave, gain),
+    let (mut decision, gain) = match (gaining, beside_rule(cells_of, bytes)) {
+        ([], _) => (Decision::Leave, gain),
         (_, Some(_)) if choice == Choice::OBEY => {
             why.push_str(" Hints that are obeyed do not ask the rule.");
             (Decision::AsItIs, gain)
@@ -329,22 +303,16 @@ fn what_decides(together: Option<Gain>) -> String {
     }
 }
 
-fn why_number(number: &CacheBytes, gaining: &[Point<'_>], other: &[Point<'_>]) -> String {
-    let from = Bytes(number.bytes);
-    match number.gains {
-        Gains::Nowhere => format!(
-            "Nowhere do obeyed hints gain: of {} {}. With {from} all of these are copied normally.",
-            cells(other.len()),
-            tally(other, "in flight")
+fn why_number(from: Bytes, gaining: &[Point<'_>], other: &[Point<'_>]) -> String {
+    let [gain, below] = [gaining, other].map(|cells| tally(cells, "in flight"));
+    match (gaining, other) {
+        ([], _) => format!(
+            "Nowhere do obeyed hints gain: of {} {below}. With {from} all of these are copied normally.",
+            cells(other.len())
         ),
-        Gains::From => format!(
-            "With {from} and more in flight obeyed hints gain most: {}. Below that: {}.",
-            tally(gaining, "in flight"),
-            tally(other, "in flight")
-        ),
-        Gains::Everywhere => format!(
-            "Obeyed hints gain from the least that was measured on: {}.",
-            tally(gaining, "in flight")
+        (_, []) => format!("Obeyed hints gain from the least that was measured on: {gain}."),
+        _ => format!(
+            "With {from} and more in flight obeyed hints gain most: {gain}. Below that: {below}."
         ),
     }
 }
