@@ -40,17 +40,15 @@ const PARAMS: [Param; 25] = [
 ];
 
 /// What else is said of cells that have it in common. What no reader needs has no words.
-const DETAILS: [Param; 38] = [
+const DETAILS: [Param; 35] = [
     ("app", |value, params| Some(text(params.get("app_version").unwrap_or(value)))),
     ("multiget_keys", |value, _| Some(format!("multigets of {} keys", text(value)))),
     ("small_bytes", values),
     ("server_cpu", |value, params| placed(value, params, "client_cpu", "program and client")),
     ("sender_cpu", |value, params| placed(value, params, "reader_cpu", "sender and reader")),
-    ("sender_cpus", |value, _| Some(format!("senders on CPUs {}", text(value)))),
     ("reader_cpus", |value, _| Some(format!("reader on CPUs {}", text(value)))),
     ("iterations", |value, _| Some(format!("{} sends per sample", text(value)))),
     ("workers", |value, _| counted(value, "worker")),
-    ("senders", |value, _| counted(value, "sender")),
     ("stack", |value, _| Some(text(value))),
     ("transport", |value, _| Some(format!("backend on {}", text(value)))),
     ("scheme", |value, _| Some(text(value)).filter(|scheme| scheme != "plain")),
@@ -58,7 +56,6 @@ const DETAILS: [Param; 38] = [
     ("congestion", |value, _| Some(format!("TCP {}", text(value)))),
     ("between", |value, _| Some(format!("over {}", text(value)))),
     ("mtu_bytes", |value, _| sized("MTU of", value)),
-    ("pieces", |value, _| Some(format!("in {} pieces", text(value)))),
     ("pipe_bytes", |value, _| sized("pipe of", value)),
     ("sndbuf_bytes", |value, _| sized("SO_SNDBUF of", value)),
     ("region_bytes", |value, _| sized("region of", value)),

@@ -80,13 +80,10 @@ pub(super) fn rounds<'a>(
     points(records, &question, &|_, cell| is_round(cell, family))
 }
 
-/// Whether a cell is of whole objects over sockets of a family, in rounds. What small pieces come to
-/// says nothing of those.
+/// Whether a cell is of objects over sockets of a family, in rounds.
 #[must_use]
 pub fn is_round(cell: &Cell, family: &str) -> bool {
-    word(&cell.params, "form") == Some("rounds")
-        && family_of(cell) == family
-        && !cell.params.contains_key("pieces")
+    word(&cell.params, "form") == Some("rounds") && family_of(cell) == family
 }
 
 fn family_of(cell: &Cell) -> &str {

@@ -312,16 +312,6 @@ fn hints_that_win_everywhere_or_nowhere_have_a_number_too() {
 }
 
 #[test]
-fn gathered_sends_say_nothing_of_whole_objects() {
-    let mut record = rounds(&[(64, MIB, 150, 150), (128, MIB, 150, 150)]);
-    for cell in &mut record.cells {
-        cell.params.insert("pieces".into(), 300.into());
-    }
-    assert_eq!(number_by(&record), None);
-    assert_eq!(about(Topic::SENDS, &[&record]).decision, Decision::NoEvidence);
-}
-
-#[test]
 fn copies_speak_of_cells_where_the_library_was_nontemporal_and_of_no_others() {
     let cells = [(1, "cold", 150), (64, "cold", 160), (64, "hot", 80), (4, "hot", 50)];
     let cell = |(mib, destination, percent): (u64, &str, u64)| {
