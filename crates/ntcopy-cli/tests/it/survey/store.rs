@@ -34,7 +34,7 @@ fn records_go_in_once_and_come_out_as_they_were() {
 #[test]
 fn several_programs_add_to_a_new_store_at_once() {
     let home = tempfile::tempdir().unwrap();
-    let names = ["memset", "order", "module", "pieces", "published"];
+    let names = ["memset", "order", "module", "udp-gso", "published"];
     let places: Vec<String> = names.iter().map(|name| recorded(name)).collect();
     let children: Vec<_> = (0..4)
         .map(|first| {
