@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use ntcopy_kernel::Built;
+
 use crate::error::Error;
 use crate::guests::{self, EACH, Guests, THROUGH};
 use crate::tap::{Report, section};
@@ -60,18 +62,19 @@ pub fn names(programs: &[Program]) -> Vec<&'static str> {
 
 /// Runs these in a kernel: an error with everything that is not as it must be.
 pub fn must_pass(ntcopy: &Path, kernel: &Kernel, programs: &[Program]) -> Result<(), Error> {
-    check(ntcopy, kernel, programs, None)
+    check(ntcopy, kernel, &guests::kernel(kernel.name)?, programs, None)
 }
 
 /// The same through `ntcopy.ko`, which is built for the kernel.
 pub fn must_pass_through(ntcopy: &Path, kernel: &Kernel) -> Result<(), Error> {
-    let (_, module) = guests::module(kernel.name)?;
-    check(ntcopy, kernel, &of_module(), Some(&module))
+    let (built, module) = guests::module(kernel.name)?;
+    check(ntcopy, kernel, &built, &of_module(), Some(&module))
 }
 
 fn check(
     ntcopy: &Path,
     kernel: &Kernel,
+    built: &Built,
     programs: &[Program],
     module: Option<&Path>,
 ) -> Result<(), Error> {
@@ -85,11 +88,10 @@ fn check(
     };
     words.extend(["sh", "-c", EACH, "suite", &bin]);
     words.extend(&names);
-    let built = guests::kernel(kernel.name)?;
-    let boot = guests.command(&built, &words);
+    let boot = guests.command(built, &words);
     let mut boot = boot.env("NTCOPY_SELFTEST_BIG_MIB", kernel.big_mib.to_string());
     (boot.cpus, boot.timeout) = (1, Some(Duration::from_secs(kernel.limit_s)));
-    let tried = guests.run(&built, "suite", boot)?;
+    let tried = guests.run(built, "suite", boot)?;
     let mut faults = tried.faults;
     for (name, tests) in programs {
         let report = Report::read(section(&tried.stdout, name));
