@@ -152,12 +152,6 @@ pub fn list() -> Result<(), Error> {
     Ok(())
 }
 
-/// How a target ended that did not fail.
-enum End {
-    Passed,
-    NotHere(String),
-}
-
 /// Runs these targets, or all that are no part of another run. What follows `--` goes to scripts.
 pub fn run(words: &[&str]) -> Result<(), Error> {
     let mut halves = words.splitn(2, |word| *word == "--");
@@ -173,30 +167,25 @@ pub fn run(words: &[&str]) -> Result<(), Error> {
         println!("test-{}: {}", target.name, target.what);
         let begun = Instant::now();
         let before = sum.failures();
-        let end = one(target, more, &programs, &ntcopy, &sum)?;
-        let seconds = begun.elapsed().as_secs();
-        lines.push(match end {
-            End::NotHere(why) => {
-                format!("not run test-{}: {why}; to run it: make test-{0}", target.name)
-            }
-            End::Passed if sum.failures() > before => {
-                format!("FAILED  test-{}, {seconds} s", target.name)
-            }
-            End::Passed => format!("ok      test-{}, {seconds} s", target.name),
+        let missing = one(target, more, &programs, &ntcopy, &sum)?;
+        let (name, seconds) = (target.name, begun.elapsed().as_secs());
+        lines.push(match missing {
+            Some(why) => not_run(name, &why),
+            None if sum.failures() > before => format!("FAILED  test-{name}, {seconds} s"),
+            None => format!("ok      test-{name}, {seconds} s"),
         });
     }
     if names.is_empty() {
-        let apart = TARGETS.iter().filter_map(|it| Some((it.name, it.apart?)));
-        lines.extend(
-            apart.map(|(name, why)| {
-                format!("not run test-{name}: {why}; to run it: make test-{name}")
-            }),
-        );
+        lines.extend(TARGETS.iter().filter_map(|it| Some(not_run(it.name, it.apart?))));
     }
     for line in lines {
         println!("test-all: {line}");
     }
     sum.end("test-all", "")
+}
+
+fn not_run(name: &str, why: &str) -> String {
+    format!("not run test-{name}: {why}; to run it: make test-{name}")
 }
 
 fn chosen(names: &[&str]) -> Result<Vec<&'static Target>, Error> {
@@ -213,17 +202,18 @@ fn chosen(names: &[&str]) -> Result<Vec<&'static Target>, Error> {
     names.iter().map(find).collect()
 }
 
+/// Why it cannot be run here, if so.
 fn one(
     target: &Target,
     more: &[&str],
     programs: &[Program],
     ntcopy: &Path,
     sum: &Sum,
-) -> Result<End, Error> {
+) -> Result<Option<String>, Error> {
     let groups: Vec<&str> = ["build"].iter().chain(target.setup).copied().collect();
     let setup = [&["scripts/setup.sh"], &groups[..]].concat();
     if let Some(why) = script(&setup, ntcopy)? {
-        return Ok(End::NotHere(why));
+        return Ok(Some(why));
     }
     for step in target.steps {
         let result = match step {
@@ -232,13 +222,13 @@ fn one(
             Do(command) => command(ntcopy, more).map(|()| None),
         };
         match result {
-            Ok(Some(why)) | Err(Error::NotHere(why)) => return Ok(End::NotHere(why)),
+            Ok(Some(why)) | Err(Error::NotHere(why)) => return Ok(Some(why)),
             Ok(None) => {}
             Err(Error::Failed(why)) => sum.fail(why),
             Err(other) => return Err(other),
         }
     }
-    Ok(End::Passed)
+    Ok(None)
 }
 
 fn tests(programs: &[Program], name: &str, filter: &[&str], sum: &Sum) -> Result<(), Error> {

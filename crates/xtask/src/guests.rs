@@ -1,5 +1,6 @@
 //! Boots in which programs of the suite run: what they say goes into files, and is judged.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,14 +17,14 @@ use crate::{running, selftests};
 const BIG_MIB: &str = "4";
 
 /// Runs programs of a folder one after another; 1 if any of them failed.
-pub const EACH: &str = r##"cd "$1" && shift && code=0
+const EACH: &str = r##"cd "$1" && shift && code=0
     for program; do
         echo "# program $program"; ./"$program" 2>&1; ended=$?
         echo "# exit $ended"; [ $ended = 0 ] || code=1
     done; exit $code"##;
 
 /// A command with the module loaded; then it goes, and nothing holds it.
-pub const THROUGH: &str = r##"ntcopy=$1; "$ntcopy" module load "$2" || exit
+const THROUGH: &str = r##"ntcopy=$1; "$ntcopy" module load "$2" || exit
     shift 2; code=0; "$@" 2>&1 || code=1
     echo "references left: $(cat /sys/module/ntcopy/refcnt)"
     "$ntcopy" module unload || code=1
@@ -33,9 +34,9 @@ pub const THROUGH: &str = r##"ntcopy=$1; "$ntcopy" module load "$2" || exit
 /// Where boots of one command are run and kept.
 pub struct Guests {
     /// The program that is the guests' first process.
-    pub ntcopy: PathBuf,
+    ntcopy: PathBuf,
     /// The suite's programs, in a folder of this run's own.
-    pub bin: TempDir,
+    bin: TempDir,
     logs: PathBuf,
 }
 
@@ -59,16 +60,29 @@ impl Guests {
         self.bin.path().join(name).display().to_string()
     }
 
+    /// The command that runs programs of the suite one after another.
+    pub fn each(&self, programs: &[&str]) -> Vec<String> {
+        let bin = self.bin.path().display().to_string();
+        words(&[&["sh", "-c", EACH, "each", &bin][..], programs].concat())
+    }
+
+    /// A command with the module loaded before it, and gone after it.
+    pub fn through(&self, module: &Path, command: &[String]) -> Vec<String> {
+        let [ntcopy, module] =
+            [self.ntcopy.as_path(), module].map(|path| path.display().to_string());
+        [&words(&["sh", "-c", THROUGH, "through", &ntcopy, &module])[..], command].concat()
+    }
+
     /// The command of kernel/selftests/faults.sh, whose program is built for it.
-    pub fn sends_while_calls_fail(&self) -> Result<[String; 4], Error> {
+    pub fn sends_while_calls_fail(&self) -> Result<Vec<String>, Error> {
         selftests::build(self.bin.path(), &["soak"])?;
         let script = root().join("kernel/selftests/faults.sh");
         let [script, bin] = [&script, self.bin.path()].map(|path| path.display().to_string());
-        Ok(["sh".to_owned(), script, bin, "1".to_owned()])
+        Ok(words(&["sh", &script, &bin, "1"]))
     }
 
     /// A command in a kernel, with two CPUs and two hours.
-    pub fn command(&self, kernel: &Built, words: &[&str]) -> Boot {
+    pub fn command(&self, kernel: &Built, words: &[impl AsRef<OsStr>]) -> Boot {
         let mut boot = Boot::new(kernel, words);
         (boot.init, boot.output) = (Some(self.ntcopy.clone()), Output::Capture);
         (boot.cpus, boot.timeout) = (2, Some(Duration::from_secs(7200)));
@@ -97,6 +111,11 @@ impl Guests {
         );
         Ok(tried)
     }
+}
+
+/// A command of words that live on.
+pub fn words(all: &[&str]) -> Vec<String> {
+    all.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// What a boot of the suite's programs came to.

@@ -11,7 +11,7 @@ use std::path::Path;
 use ntcopy_kernel::Built;
 
 use crate::error::Error;
-use crate::guests::{EACH, Guests, kernel};
+use crate::guests::{Guests, kernel, words};
 use crate::soak::{self, Soak};
 use crate::suite;
 
@@ -41,20 +41,18 @@ pub fn run(ntcopy: &Path, kernels: &[&str]) -> Result<(), Error> {
 }
 
 fn each(guests: &Guests, kernel: &Built, name: &str, programs: &[&str]) -> Result<(), Error> {
-    let bin = guests.bin.path().display().to_string();
-    let words = [&["sh", "-c", EACH, name, &bin][..], programs].concat();
-    guests.run(kernel, name, guests.command(kernel, &words))?.must_pass(name).map(drop)
+    let boot = guests.command(kernel, &guests.each(programs));
+    guests.run(kernel, name, boot)?.must_pass(name).map(drop)
 }
 
 fn faults(guests: &Guests, kernel: &Built) -> Result<(), Error> {
-    let sends = guests.sends_while_calls_fail()?;
     let calls = guests.program("calls");
-    for (name, words) in [
-        ("faults", &sends.each_ref().map(String::as_str)[..]),
-        ("first-setsockopt", &[&calls, "-r", "calls.tcp_obeyed.write_and_writev"]),
-        ("first-sysctl", &[&calls, "-r", "calls.tcp_all.write_and_writev"]),
+    for (name, command) in [
+        ("faults", guests.sends_while_calls_fail()?),
+        ("first-setsockopt", words(&[&calls, "-r", "calls.tcp_obeyed.write_and_writev"])),
+        ("first-sysctl", words(&[&calls, "-r", "calls.tcp_all.write_and_writev"])),
     ] {
-        guests.run(kernel, name, guests.command(kernel, words))?.must_pass(name)?;
+        guests.run(kernel, name, guests.command(kernel, &command))?.must_pass(name)?;
     }
     Ok(())
 }

@@ -13,8 +13,9 @@ use std::process::Command;
 use ntcopy_kernel::{Built, Cache};
 
 use crate::error::{Doing, Error};
-use crate::guests::{EACH, Guests, THROUGH, module};
+use crate::guests::{Guests, module};
 use crate::programs::root;
+use crate::running::said;
 use crate::selftests::{packages, unpack};
 use crate::suite;
 
@@ -31,11 +32,8 @@ pub fn run(ntcopy: &Path, kernels: &[&str]) -> Result<(), Error> {
     for name in if kernels.is_empty() { &KERNELS } else { kernels } {
         let (kernel, module) = module(name)?;
         warnings(&kernel)?;
-        let bin = guests.bin.path().display().to_string();
-        let suite = [&["sh", "-c", EACH, "suite", &bin][..], &programs].concat();
-        through(&guests, &kernel, &module, "suite", &suite)?;
+        through(&guests, &kernel, &module, "suite", &guests.each(&programs))?;
         let sends = guests.sends_while_calls_fail()?;
-        let sends = sends.each_ref().map(String::as_str);
         let said = through(&guests, &kernel, &module, "faults", &sends)?;
         let hinted = said.lines().filter_map(|line| line.strip_prefix("# nontemporal_bytes "));
         if !hinted.into_iter().any(|bytes| bytes != "0") {
@@ -50,21 +48,14 @@ fn through(
     kernel: &Built,
     module: &Path,
     name: &str,
-    command: &[&str],
+    command: &[String],
 ) -> Result<String, Error> {
-    let (ntcopy, module) = (guests.ntcopy.display().to_string(), module.display().to_string());
-    let words = [&["sh", "-c", THROUGH, "through", &ntcopy, &module][..], command].concat();
-    let tried = guests.run(kernel, name, guests.command(kernel, &words))?.must_pass(name)?;
+    let boot = guests.command(kernel, &guests.through(module, command));
+    let tried = guests.run(kernel, name, boot)?.must_pass(name)?;
     if tried.stdout.lines().any(|line| line == TAINT) {
         return Ok(tried.stdout);
     }
     Err(Error::Failed(format!("{}: {name}: tainted by more than the module", kernel.kind)))
-}
-
-fn quiet(command: &mut Command, what: &str) -> Result<String, Error> {
-    let output = command.output().doing(format!("running {command:?}"))?;
-    let said = [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat();
-    if output.status.success() { Ok(said) } else { Err(Error::Failed(format!("{what}:\n{said}"))) }
 }
 
 /// dkms.conf has to take what compat.h takes, and nothing else.
@@ -115,13 +106,13 @@ fn style() -> Result<(), Error> {
         Error::NotHere("no source of Linux 7.x: run 'ntcopy kernel build' first".to_owned())
     })?;
     let names = ["checkpatch.pl", "spelling.txt", "const_structs.checkpatch"];
-    unpack(newest, &names.map(|name| format!("*/scripts/{name}")), 2, work.path())?;
+    unpack(newest, &names.map(|name| format!("*/scripts/{name}")), "2", work.path())?;
     let check = |ignored: &str, files: &str| {
         let script =
             format!("perl \"$1\" --no-tree --strict --quiet --ignore {ignored} -f {files}");
         let mut perl = Command::new("sh");
         perl.args(["-c", &script, "checkpatch"]).arg(work.path().join("checkpatch.pl"));
-        quiet(perl.current_dir(root().join("kernel/module")), "checkpatch complains")
+        said(perl.current_dir(root().join("kernel/module")), "checkpatch complains")
     };
     check(IGNORED, "./*.c ./*.h include/linux/*.h Kbuild Makefile")?;
     check("SPACING", "include/asm/nontemporal.h")?;
@@ -134,12 +125,12 @@ fn warnings(kernel: &Built) -> Result<(), Error> {
     let copy = "cp -r \"$1/kernel/module/.\" \"$1/uapi/ntcopy.h\" \"$2\"";
     let mut cp = Command::new("sh");
     cp.args(["-c", copy, "cp"]).arg(root()).arg(work.path());
-    quiet(&mut cp, "the sources cannot be copied")?;
+    said(&mut cp, "the sources cannot be copied")?;
     let mut make = Command::new("make");
     make.arg("-C").arg(kernel.headers()).arg(format!("M={}", work.path().display()));
     make.arg(format!("CHECK={}", root().join("scripts/sparse.sh").display()));
     make.args(["CC=gcc", "W=1", "C=1", "modules"]);
-    let said = quiet(&mut make, "the module does not compile")?;
+    let said = said(&mut make, "the module does not compile")?;
     let complaint = |line: &&str| {
         let of_ours =
             line.contains("ntcopy") && (line.contains("warning") || line.contains("error"));

@@ -18,6 +18,7 @@ use tempfile::TempDir;
 use crate::error::{Doing, Error};
 use crate::guests::kernel;
 use crate::programs::root;
+use crate::running::said;
 use crate::selftests;
 
 /// No fence, a wrong byte at a page's end, a hint kept for TLS, a counter not bumped.
@@ -78,10 +79,7 @@ pub fn run(ntcopy: &Path, names: &[&str]) -> Result<(), Error> {
     }
     mistakes.retain(|it| names.is_empty() || names.contains(&it.name.as_str()));
     let good = kernel("um")?;
-    let said = fences(&good.path)?;
-    if !said.1 {
-        return Err(Error::Failed(said.0));
-    }
+    said(&mut fences(&good.path), "the kernel without a mistake")?;
     let folder = Cache::locate()?.root().join("mutants").join(&good.key);
     let work = tempfile::tempdir().doing("making a folder")?;
     let mut mutants = Mutants { ntcopy, good, folder, work, source: None };
@@ -102,12 +100,11 @@ pub fn run(ntcopy: &Path, names: &[&str]) -> Result<(), Error> {
     Err(Error::Failed(format!("not noticed: {}", missed.join(", "))))
 }
 
-/// What scripts/check-fences.py says of a kernel, and whether it is content.
-fn fences(kernel: &Path) -> Result<(String, bool), Error> {
+/// What looks for the fences of a kernel.
+fn fences(kernel: &Path) -> Command {
     let mut script = Command::new(root().join("scripts/check-fences.py"));
-    let output = script.arg(kernel).output().doing("running scripts/check-fences.py")?;
-    let said = [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat();
-    Ok((said, output.status.success()))
+    script.arg(kernel);
+    script
 }
 
 struct Mutants<'a> {
@@ -128,7 +125,9 @@ impl Mutants<'_> {
                 let rest = line.strip_prefix(&begins)?.split_once(": ")?.0;
                 rest.chars().all(|c| c == '.' || c.is_ascii_alphanumeric()).then_some(())
             };
-            return Ok(fences(&kernel)?.0.lines().any(|line| names(line).is_some()));
+            let output = fences(&kernel).output().doing("running scripts/check-fences.py")?;
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Ok(said.lines().any(|line| names(line).is_some()));
         }
         let said = self.boot(&kernel, mistake)?;
         let fails = |line: &str| {
@@ -228,12 +227,7 @@ fn make(source: &Path) -> Result<(), Error> {
     let options = BuildOptions::from_env(Kind::Um)?;
     let mut make = ntcopy_kernel::make(&options, source);
     make.arg(format!("-j{}", options.jobs));
-    let output = make.output().doing("starting make")?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    Err(Error::Failed(format!("a mistake does not compile:\n{said}")))
+    said(&mut make, "a mistake does not compile").map(drop)
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! The test programs of the workspace, as cargo builds them.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -32,50 +31,40 @@ pub fn cargo() -> Command {
     cargo
 }
 
-/// Builds every test program of the workspace. cargo says on standard error what it does.
+/// Builds every test program of the workspace.
 pub fn build() -> Result<Vec<Program>, Error> {
-    let mut child = cargo()
-        .args(["test", "--workspace", "--locked", "--no-run"])
-        .arg("--message-format=json-render-diagnostics")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .doing("starting cargo")?;
-    let mut programs = Vec::new();
-    for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
-        let line = line.doing("reading what cargo says")?;
-        programs.extend(serde_json::from_str(&line).ok().and_then(|said| program(&said)));
-    }
-    if child.wait().doing("waiting for cargo")?.success() {
-        Ok(programs)
-    } else {
-        Err(Error::Build)
-    }
+    Ok(made(&["test", "--no-run"])?.iter().filter_map(program).collect())
 }
 
 /// Builds `ntcopy`, and the library of `ntcopy run` beside it, and gives its path.
 pub fn ntcopy() -> Result<PathBuf, Error> {
-    let mut cargo = cargo();
     // All of the workspace: with the features that the tests' build has, so that nothing is
     // compiled twice.
-    cargo.args(["build", "--workspace", "--locked", "--message-format=json-render-diagnostics"]);
-    let output = cargo.stderr(Stdio::inherit()).output().doing("starting cargo")?;
-    if !output.status.success() {
-        return Err(Error::Build);
-    }
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let messages = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut of_it = messages.filter(|said| said["target"]["name"] == "ntcopy");
+    let messages = made(&["build"])?;
+    let mut of_it = messages.iter().filter(|said| said["target"]["name"] == "ntcopy");
     let program = of_it.find_map(|said| said["executable"].as_str().map(PathBuf::from));
-    let made = || Error::Failed("cargo made no program".to_owned());
-    let program = program.ok_or_else(made)?;
-    let folder = program.parent().ok_or_else(made)?;
+    let none = || Error::Failed("cargo made no program".to_owned());
+    let program = program.ok_or_else(none)?;
+    let folder = program.parent().ok_or_else(none)?;
     let mut link = Command::new(root().join("crates/ntcopy-preload/link.sh"));
     link.arg(folder.join("libntcopy_preload.a")).arg(folder);
     if !link.status().doing("linking the library of ntcopy run")?.success() {
         return Err(Error::Build);
     }
     Ok(program)
+}
+
+/// What cargo made of the workspace, a message each. It says on standard error what it does.
+fn made(what: &[&str]) -> Result<Vec<Value>, Error> {
+    let mut cargo = cargo();
+    cargo.args(what).args(["--workspace", "--locked"]);
+    cargo.arg("--message-format=json-render-diagnostics").stdin(Stdio::null());
+    let output = cargo.stderr(Stdio::inherit()).output().doing("starting cargo")?;
+    if !output.status.success() {
+        return Err(Error::Build);
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    Ok(said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
 /// The test program that a message of cargo's names.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -116,7 +116,7 @@ pub fn lines(mut command: Command, mut each: impl FnMut(&str)) -> Result<Option<
     let (reader, writer) = std::io::pipe().doing("making a pipe")?;
     let both = writer.try_clone().doing("making a pipe")?;
     let mut child = command
-        .stdin(std::process::Stdio::null())
+        .stdin(Stdio::null())
         .stdout(writer)
         .stderr(both)
         .spawn()
@@ -127,4 +127,11 @@ pub fn lines(mut command: Command, mut each: impl FnMut(&str)) -> Result<Option<
         each(&String::from_utf8_lossy(&line.doing(format!("reading from {name}"))?));
     }
     Ok(child.wait().doing(format!("waiting for {name}"))?.code())
+}
+
+/// What a command says on both its outputs; where it fails an error with that, and with what failed.
+pub fn said(command: &mut Command, what: &str) -> Result<String, Error> {
+    let output = command.stdin(Stdio::null()).output().doing(format!("running {command:?}"))?;
+    let said = [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat();
+    if output.status.success() { Ok(said) } else { Err(Error::Failed(format!("{what}:\n{said}"))) }
 }

@@ -4,12 +4,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use ntcopy_kernel::Cache;
 
 use crate::error::{Doing, Error};
 use crate::programs::root;
+use crate::running::said;
 
 const HEADERS: [&str; 2] = ["kselftest.h", "kselftest_harness.h"];
 
@@ -42,11 +43,7 @@ pub fn build(folder: &Path, programs: &[&str]) -> Result<(), Error> {
             compiler.arg(rest);
         }
         compiler.args(COMMON).arg("-o").arg(folder.join(program)).arg("-lpthread");
-        let output = compiler.output().doing("starting the compiler")?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(Error::Failed(format!("kernel/selftests/{program}.c:\n{said}")));
-        }
+        said(&mut compiler, &format!("kernel/selftests/{program}.c"))?;
     }
     Ok(())
 }
@@ -99,7 +96,7 @@ fn unpacked(cache: &Cache, package: &Path) -> Result<PathBuf, Error> {
     fs::create_dir_all(&folder).doing("making a folder of the cache")?;
     let half = tempfile::tempdir_in(&folder).doing("making a folder of the cache")?;
     let headers = HEADERS.map(|header| format!("*/tools/testing/selftests/{header}"));
-    unpack(package, &headers, 4, half.path())?;
+    unpack(package, &headers, "4", half.path())?;
     // Another run may have been faster: what it has is the same.
     if fs::rename(half.path(), &include).is_err() && !include.is_dir() {
         return Err(Error::Failed(format!("{} cannot be written", include.display())));
@@ -107,42 +104,15 @@ fn unpacked(cache: &Cache, package: &Path) -> Result<PathBuf, Error> {
     Ok(include)
 }
 
-/// Unpacks files of a source package, less so many leading folders.
-pub fn unpack(package: &Path, names: &[String], strip: u32, to: &Path) -> Result<(), Error> {
-    let mut package_tar = Command::new("dpkg-deb");
-    package_tar.arg("--fsys-tarfile").arg(package);
-    let mut source_tar = Command::new("tar");
-    source_tar.args(["x", "-O", "--wildcards", "./usr/src/linux-source-*.tar.xz"]);
-    let mut files = Command::new("tar");
-    files.args(["xJ", "--wildcards", "-C"]).arg(to);
-    files.arg(format!("--strip-components={strip}")).args(names);
-    pipe([package_tar, source_tar, files]).doing(format!("unpacking {}", package.display()))
-}
+/// What `unpack` does with a package, a folder, how many leading folders to leave off, and names.
+const UNPACK: &str = r#"package=$1 to=$2 strip=$3 && shift 3
+    dpkg-deb --fsys-tarfile "$package" |
+        tar x -O --wildcards './usr/src/linux-source-*.tar.xz' |
+        tar xJ --wildcards -C "$to" --strip-components="$strip" "$@""#;
 
-/// Commands of which each reads what the one before writes; the last must end well.
-fn pipe(commands: [Command; 3]) -> std::io::Result<()> {
-    let mut children = Vec::new();
-    let mut input = Stdio::null();
-    let count = commands.len();
-    for (at, mut command) in commands.into_iter().enumerate() {
-        command.stdin(input);
-        input = Stdio::null();
-        if at + 1 < count {
-            command.stdout(Stdio::piped());
-        }
-        let mut child = command.spawn()?;
-        if let Some(output) = child.stdout.take() {
-            input = output.into();
-        }
-        children.push(child);
-    }
-    let mut last = true;
-    while let Some(mut child) = children.pop() {
-        let status = child.wait()?;
-        if last && !status.success() {
-            return Err(std::io::Error::other(format!("tar ended with {status}")));
-        }
-        last = false;
-    }
-    Ok(())
+/// Unpacks files of a source package, less so many leading folders.
+pub fn unpack(package: &Path, names: &[String], strip: &str, to: &Path) -> Result<(), Error> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", UNPACK, "unpack"]).args([package, to]).arg(strip).args(names);
+    said(&mut shell, &format!("unpacking {}", package.display())).map(drop)
 }

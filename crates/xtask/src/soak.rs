@@ -123,14 +123,9 @@ pub fn module(ntcopy: &Path, name: &str, seed: u32, minutes: u64) -> Result<(), 
     let guests = Guests::new(ntcopy, "soak", &["module_fuzz"])?;
     println!("soak: the module, seed {seed}, {minutes} minutes, kernel {name}");
     // kmemleak is asked when the module has gone: nothing refers to what it left in memory then.
-    let script = "\"$1\" module load \"$2\" || exit; code=0; \"$3\" \"$4\" \"$5\" || code=$?; \
-                  \"$1\" module unload || code=1; exit $code";
-    let (program, module) = (ntcopy.display().to_string(), module.display().to_string());
-    let (fuzz, seed) = (guests.program("module_fuzz"), seed.to_string());
-    let seconds = (minutes * 60).to_string();
-    let words = ["sh", "-c", script, "soak", &program, &module, &fuzz, &seed, &seconds];
+    let fuzz = [guests.program("module_fuzz"), seed.to_string(), (minutes * 60).to_string()];
     let limit = Duration::from_secs(minutes * 60 + 1200);
-    let mut boot = guests.command(&kernel, &words);
+    let mut boot = guests.command(&kernel, &guests.through(&module, &fuzz));
     (boot.timeout, boot.output) = (Some(limit), Output::Inherit);
     let outcome = boot.run()?;
     if outcome.code == 0 && outcome.complaints.is_empty() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ntcopy_kernel::Built;
 
 use crate::error::Error;
-use crate::guests::{self, EACH, Guests, THROUGH};
+use crate::guests::{self, Guests};
 use crate::tap::{Report, section};
 
 /// The programs of the suite, and how many tests each has. One that runs fewer has lost some.
@@ -80,14 +80,8 @@ fn check(
 ) -> Result<(), Error> {
     let names = names(programs);
     let guests = Guests::new(ntcopy, "suite", &names)?;
-    let bin = guests.bin.path().display().to_string();
-    let paths = [ntcopy, module.unwrap_or(ntcopy)].map(|path| path.display().to_string());
-    let mut words = match module {
-        Some(_) => vec!["sh", "-c", THROUGH, "through", &paths[0], &paths[1]],
-        None => Vec::new(),
-    };
-    words.extend(["sh", "-c", EACH, "suite", &bin]);
-    words.extend(&names);
+    let each = guests.each(&names);
+    let words = module.map_or(each.clone(), |module| guests.through(module, &each));
     let boot = guests.command(built, &words);
     let mut boot = boot.env("NTCOPY_SELFTEST_BIG_MIB", kernel.big_mib.to_string());
     (boot.cpus, boot.timeout) = (1, Some(Duration::from_secs(kernel.limit_s)));

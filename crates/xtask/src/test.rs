@@ -6,9 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use ntcopy_kernel::{BuildOptions, Kind, progress};
-
 use crate::error::{Doing, Error};
+use crate::guests;
 use crate::programs::{self, Program};
 use crate::running::{self, Watch};
 use crate::sum::Sum;
@@ -29,7 +28,7 @@ pub fn run() -> Result<(), Error> {
     let _watch = Watch::begin()?;
     room()?;
     let (kernel, programs) = thread::scope(|scope| {
-        let kernel = scope.spawn(kernel);
+        let kernel = scope.spawn(|| guests::kernel("um"));
         let programs = programs::build();
         let kernel = kernel.join().unwrap_or_else(|_| Err(Error::Failed("a panic".to_owned())));
         (kernel, programs)
@@ -65,13 +64,6 @@ fn room() -> Result<(), Error> {
     let (free, needed, target) = (free >> 20, needed >> 20, target.display());
     let what = format!("{target}: {free} MiB free, and the tests need {needed} MiB there");
     Err(Error::NotHere(format!("{what}: make room, or set CARGO_TARGET_DIR to another disk")))
-}
-
-/// The one kernel that tests boot.
-fn kernel() -> Result<(), Error> {
-    let options = BuildOptions::from_env(Kind::parse("um")?)?;
-    ntcopy_kernel::build(&options, progress::for_stderr().as_mut())?;
-    Ok(())
 }
 
 fn run_all(programs: &[Program]) -> Result<Sum, Error> {
