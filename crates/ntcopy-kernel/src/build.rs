@@ -31,8 +31,6 @@ pub struct BuildOptions {
     pub series: Series,
     /// The configuration, as a fragment on top of `allnoconfig`; empty for a stock kernel.
     pub fragment: String,
-    /// Whether the patched source stays, below `sources` of the cache.
-    pub keep_source: bool,
     pub jobs: usize,
     /// Where the system's apt sources are, `/etc/apt`.
     pub etc_apt: PathBuf,
@@ -50,7 +48,6 @@ impl BuildOptions {
             tree: tree.filter(|_| !kind.is_stock()),
             series: Series::current(kind)?,
             fragment: config::fragment(kind),
-            keep_source: false,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             etc_apt: "/etc/apt".into(),
         })
@@ -133,13 +130,30 @@ fn build_exactly(options: &BuildOptions, progress: &mut dyn Progress) -> Result<
     }
 }
 
-/// Gets the source that the options say into `partial`, with the series on it.
+/// Puts the source of a kernel, patched and compiled, into a folder, for whoever changes it and
+/// compiles it again with [`make::command`]. Gives the source's own folder.
+pub fn compile_into(
+    options: &BuildOptions,
+    folder: &Path,
+    progress: &mut dyn Progress,
+) -> Result<PathBuf> {
+    let interrupts = Interrupts::arm().doing("taking over signals for", "the build")?;
+    tools::check(options.kind, options.tree.is_none())?;
+    let prepared = prepare(options, folder, &interrupts, progress)?;
+    let mut work = Work { options, interrupts: &interrupts, progress };
+    work.make(&prepared, &folder.join("build.log"))?;
+    Ok(prepared.source)
+}
+
+/// Gets the source that the options say into `partial`, with the series on it. Packages are
+/// downloaded under the cache's lock; nobody is to wait for it while the source is compiled.
 pub(crate) fn prepare(
     options: &BuildOptions,
     partial: &Path,
     interrupts: &Interrupts,
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
+    let _lock = options.cache.lock(Part::Kernels, interrupts, progress)?;
     let tree = options.tree.as_deref().map(|root| Tree::open(root, interrupts)).transpose()?;
     let mut work = Work { options, interrupts, progress };
     match tree {
@@ -179,8 +193,7 @@ impl Work<'_> {
         if self.options.kind.is_for_module() {
             headers::keep(&prepared.source, &out.join(HEADERS), self.interrupts)?;
         }
-        let kept = self.options.keep_source.then_some(prepared.source.as_path());
-        self.install(partial, kept, &key, meta)
+        self.install(partial, &key, meta)
     }
 
     /// Configures and compiles.
@@ -198,15 +211,8 @@ impl Work<'_> {
         })
     }
 
-    /// Puts the kernel into the cache: one rename, after everything is in place. `kept` is the
-    /// source, where it is to be kept.
-    fn install(
-        &mut self,
-        partial: TempDir,
-        kept: Option<&Path>,
-        key: &str,
-        meta: Meta,
-    ) -> Result<Built> {
+    /// Puts the kernel into the cache: one rename, after everything is in place.
+    fn install(&mut self, partial: TempDir, key: &str, meta: Meta) -> Result<Built> {
         let cache = &self.options.cache;
         let out = partial.path().join("out");
         let text = serde_json::to_string_pretty(&meta).map_err(std::io::Error::from);
@@ -218,15 +224,6 @@ impl Work<'_> {
             fs::rename(&dir, &old).doing("replacing", &dir)?;
         }
         fs::rename(&out, &dir).doing("moving the kernel to", &dir)?;
-        if let Some(source) = kept {
-            let kept = cache.root().join("sources").join(key);
-            fs::create_dir_all(cache.root().join("sources")).doing("creating", &kept)?;
-            if kept.exists() {
-                fs::remove_dir_all(&kept).doing("removing", &kept)?;
-            }
-            fs::rename(source, &kept).doing("moving the source to", &kept)?;
-            self.progress.note(&format!("source kept: {}", kept.display()));
-        }
         self.progress.begin("clearing up");
         drop(partial);
         self.progress.end();
@@ -270,7 +267,6 @@ mod tests {
             tree: None,
             series,
             fragment: config::fragment(kind),
-            keep_source: false,
             jobs: 1,
             etc_apt: home.path().join("etc"),
         };

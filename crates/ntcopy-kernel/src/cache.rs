@@ -6,7 +6,6 @@
 //! kernels/stock-6.12.117-0123456789ab/{linux,config,meta.json,lib/modules,headers,usr}
 //! packages/linux-source-7.3_….deb     as downloaded: another series needs no network
 //! logs/                               of builds that failed
-//! sources/um-7.3.4-0123456789ab/      patched, where they are to be kept
 //! modules/6.12.117-0123456789ab/      ntcopy.ko for a kernel, its log, what it was made of
 //! ccache/                             objects, where there is ccache
 //! builds/                             packages for real machines, under way

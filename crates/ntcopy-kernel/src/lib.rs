@@ -32,7 +32,7 @@ mod tools;
 
 pub use boot::{Boot, Outcome, Output};
 pub use build::make::command as make;
-pub use build::{BuildOptions, build};
+pub use build::{BuildOptions, build, compile_into};
 pub use cache::{Built, CACHE_VARIABLE, Cache, Meta, SourceId};
 pub use error::{Error, Result};
 pub use kind::{Flavour, Kind, Machine, Release};

@@ -78,7 +78,7 @@ pub fn clean(cache: &Cache, all: bool, progress: &mut dyn Progress) -> Result<Ve
         if all { &[Part::Kernels, Part::Modules, Part::Builds] } else { &[Part::Kernels] };
     let locks = parts.iter().map(|part| cache.lock(*part, &interrupts, progress));
     let _locks = locks.collect::<Result<Vec<_>>>()?;
-    let mut doomed = Vec::new();
+    let mut doomed;
     if all {
         doomed = cache::children(cache.root())?;
         doomed.retain(|path| !path.ends_with("lock") && path.extension() != Some("lock".as_ref()));
@@ -89,9 +89,8 @@ pub fn clean(cache: &Cache, all: bool, progress: &mut dyn Progress) -> Result<Ve
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             entries.iter().any(|entry| entry.name == name && entry.state == State::Current)
         };
-        for folder in [cache.kernels(), cache.root().join("sources")] {
-            doomed.extend(cache::children(&folder)?.into_iter().filter(|path| !current(path)));
-        }
+        doomed = cache::children(&cache.kernels())?;
+        doomed.retain(|path| !current(path));
         doomed.extend(cache::children(&cache.logs())?);
     }
     let mut cleaned = Vec::new();

@@ -72,11 +72,7 @@ pub fn package(options: &PackageOptions, progress: &mut dyn Progress) -> Result<
     fs::create_dir_all(&options.out).doing("creating", &options.out)?;
     let _builds = base.cache.lock(Part::Builds, &interrupts, progress)?;
     let partial = base.cache.partial(&base.cache.builds())?;
-    let prepared = {
-        // Packages are downloaded under it, and nobody is to wait for hours of compiling.
-        let _lock = base.cache.lock(Part::Kernels, &interrupts, progress)?;
-        build::prepare(base, partial.path(), &interrupts, progress)?
-    };
+    let prepared = build::prepare(base, partial.path(), &interrupts, progress)?;
     let source = &prepared.source;
     fs::write(source.join(".config"), config).doing("writing", source)?;
     let mut settings = Command::new("scripts/config");

@@ -194,22 +194,9 @@ impl Mutants<'_> {
         if let Some(source) = &self.source {
             return Ok(source.clone());
         }
-        // A cache of its own, so that no kernel with a mistake is ever taken for a good one.
-        let own = self.work.path().join("cache");
-        fs::create_dir_all(&own).doing("making a folder")?;
-        let shared = Cache::locate()?.root().to_owned();
-        for name in ["packages", "ccache"] {
-            fs::create_dir_all(shared.join(name)).doing("making a folder of the cache")?;
-            let link = own.join(name);
-            std::os::unix::fs::symlink(shared.join(name), link).doing("linking a folder")?;
-        }
-        let mut options = BuildOptions::from_env(Kind::Um)?;
-        options.cache = Cache::at(&own);
-        options.keep_source = true;
-        ntcopy_kernel::build(&options, progress::for_stderr().as_mut())?;
-        let mut sources = fs::read_dir(own.join("sources")).doing("looking for the source")?;
-        let none = || Error::Failed("the build has left no source".to_owned());
-        let source = sources.next().ok_or_else(none)?.doing("looking for the source")?.path();
+        let options = BuildOptions::from_env(Kind::Um)?;
+        let (folder, mut progress) = (self.work.path(), progress::for_stderr());
+        let source = ntcopy_kernel::compile_into(&options, folder, progress.as_mut())?;
         let mutants = self.folder.parent().unwrap_or(Path::new("/")).to_owned();
         for old in fs::read_dir(&mutants).into_iter().flatten().flatten() {
             if old.path() != self.folder {

@@ -28,7 +28,7 @@ impl Work<'_> {
         let release = self.unpack(&files, &out);
         self.progress.end();
         let meta = inputs.meta(&version, &release?, package.id());
-        self.install(partial, None::<&Path>, &key, meta)
+        self.install(partial, &key, meta)
     }
 
     /// Unpacks the packages, and gives the kernel's release.
