@@ -6,12 +6,14 @@
 //! and by its row of the table: only what is new is built. Kernels of another series go when
 //! the first of this one is made.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use ntcopy_kernel::{Boot, BuildOptions, Built, Cache, Kind, Output, progress};
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
@@ -28,65 +30,43 @@ pub const WORST: [&str; 4] =
 /// The program of the table that is no program of the suite but looks at the machine code.
 const FENCES: &str = "fences";
 
-/// A row of kernel/selftests/mutations.txt.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// A table of kernel/selftests/mutations.toml.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Mistake {
-    name: String,
     what: String,
     file: String,
     /// As perl makes it of the whole file.
     change: String,
     /// What the kernel's command line has then beside the rest.
     append: Option<String>,
-    program: String,
-    /// The test that must fail.
-    test: String,
+    /// A program, and its test that must fail.
+    test: (String, String),
 }
 
-fn table(text: &str) -> Vec<Mistake> {
-    let rows = text.split("\n\n").map(|row| row.trim_start_matches('\n'));
-    rows.filter(|row| row.starts_with("name: ")).map(row).collect()
-}
-
-fn row(text: &str) -> Mistake {
-    let field = |name: &str| {
-        let prefix = format!("{name}: ");
-        text.lines().find_map(|line| line.strip_prefix(&prefix)).map(str::to_owned)
-    };
-    let test = field("test").unwrap_or_default();
-    let (program, test) = test.split_once(' ').unwrap_or((&test, ""));
-    Mistake {
-        name: field("name").unwrap_or_default(),
-        what: field("what").unwrap_or_default(),
-        file: field("file").unwrap_or_default(),
-        change: field("change").unwrap_or_default(),
-        append: field("append"),
-        program: program.to_owned(),
-        test: test.to_owned(),
-    }
+/// Those that there are, by name.
+fn table() -> Result<BTreeMap<String, Mistake>, Error> {
+    let file = root().join("kernel/selftests/mutations.toml");
+    let text = fs::read_to_string(&file).doing(format!("reading {}", file.display()))?;
+    toml::from_str(&text).map_err(|error| Error::Failed(format!("{}: {error}", file.display())))
 }
 
 /// Tries these mistakes, or all.
 pub fn run(ntcopy: &Path, names: &[&str]) -> Result<(), Error> {
-    let file = root().join("kernel/selftests/mutations.txt");
-    let text = fs::read_to_string(&file).doing(format!("reading {}", file.display()))?;
-    let mut mistakes = table(&text);
-    if let Some(unknown) = names.iter().find(|name| !mistakes.iter().any(|it| it.name == **name)) {
-        return Err(Error::Failed(format!(
-            "there is no mistake '{unknown}' in {}",
-            file.display()
-        )));
+    let mut mistakes = table()?;
+    if let Some(unknown) = names.iter().find(|name| !mistakes.contains_key(**name)) {
+        return Err(Error::Failed(format!("there is no mistake '{unknown}' in the table")));
     }
-    mistakes.retain(|it| names.is_empty() || names.contains(&it.name.as_str()));
+    mistakes.retain(|name, _| names.is_empty() || names.contains(&name.as_str()));
     let good = kernel("um")?;
     said(&mut fences(&good.path), "the kernel without a mistake")?;
     let folder = Cache::locate()?.root().join("mutants").join(&good.key);
     let work = tempfile::tempdir().doing("making a folder")?;
     let mut mutants = Mutants { ntcopy, good, folder, work, source: None };
     let mut missed = Vec::new();
-    for mistake in &mistakes {
-        let Mistake { name, what, program, test, .. } = mistake;
-        if mutants.is_noticed(mistake)? {
+    for (name, mistake) in &mistakes {
+        let Mistake { what, test: (program, test), .. } = mistake;
+        if mutants.is_noticed(name, mistake)? {
             println!("mutations: {name} ({what}): noticed by {program}, {test}");
         } else {
             println!("mutations: {name} ({what}): NOT noticed by {program}, {test}");
@@ -117,10 +97,11 @@ struct Mutants<'a> {
 }
 
 impl Mutants<'_> {
-    fn is_noticed(&mut self, mistake: &Mistake) -> Result<bool, Error> {
-        let kernel = self.kernel(mistake)?;
-        if mistake.program == FENCES {
-            let begins = format!("check-fences: {}", mistake.test);
+    fn is_noticed(&mut self, name: &str, mistake: &Mistake) -> Result<bool, Error> {
+        let kernel = self.kernel(name, mistake)?;
+        let (program, test) = &mistake.test;
+        if program == FENCES {
+            let begins = format!("check-fences: {test}");
             let names = |line: &str| {
                 let rest = line.strip_prefix(&begins)?.split_once(": ")?.0;
                 rest.chars().all(|c| c == '.' || c.is_ascii_alphanumeric()).then_some(())
@@ -132,7 +113,7 @@ impl Mutants<'_> {
         let said = self.boot(&kernel, mistake)?;
         let fails = |line: &str| {
             let mut words = line.strip_prefix("not ok ")?.split(' ');
-            (words.nth(1) == Some(&mistake.test)).then_some(())
+            (words.nth(1) == Some(test)).then_some(())
         };
         if said.lines().any(|line| fails(line).is_some()) {
             return Ok(true);
@@ -143,9 +124,9 @@ impl Mutants<'_> {
 
     /// What the test said on its outputs.
     fn boot(&self, kernel: &Path, mistake: &Mistake) -> Result<String, Error> {
-        let program = self.work.path().join(&mistake.program);
+        let program = self.work.path().join(&mistake.test.0);
         if !program.exists() {
-            selftests::build(self.work.path(), &[&mistake.program])?;
+            selftests::build(self.work.path(), &[&mistake.test.0])?;
         }
         let mutant = Built { path: kernel.to_owned(), ..self.good.clone() };
         let mut boot = Boot::new(&mutant, [&program]).env("NTCOPY_SELFTEST_BIG_MIB", "2");
@@ -162,10 +143,10 @@ impl Mutants<'_> {
     }
 
     /// The kernel with this mistake, built if it is not kept.
-    fn kernel(&mut self, mistake: &Mistake) -> Result<PathBuf, Error> {
+    fn kernel(&mut self, name: &str, mistake: &Mistake) -> Result<PathBuf, Error> {
         let key = Sha256::digest(format!("{mistake:?}"));
         let key: String = key[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-        let kept = self.folder.join(format!("{}-{key}", mistake.name));
+        let kept = self.folder.join(format!("{name}-{key}"));
         if kept.exists() {
             return Ok(kept);
         }
@@ -180,7 +161,7 @@ impl Mutants<'_> {
         fs::write(&file, original).doing("taking the mistake out again")?;
         made?;
         if !is_changed {
-            let what = format!("{} changes nothing in {}", mistake.name, mistake.file);
+            let what = format!("{name} changes nothing in {}", mistake.file);
             return Err(Error::Failed(format!("{what}: the code has moved on")));
         }
         // Half of one must never be found there.
@@ -222,17 +203,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_of_the_table_is_whole_and_the_worst_are_in_it() {
-        let text = fs::read_to_string(root().join("kernel/selftests/mutations.txt")).expect("it");
-        let mistakes = table(&text);
-        let names = text.lines().filter(|line| line.starts_with("name: ")).count();
-        assert_eq!(mistakes.len(), names);
-        for mistake in &mistakes {
-            let Mistake { name, what, file, change, program, test, .. } = mistake;
-            for field in [name, what, file, change, program, test] {
-                assert!(!field.is_empty(), "{mistake:?}");
-            }
-        }
-        assert!(WORST.iter().all(|name| mistakes.iter().any(|it| it.name == *name)));
+    fn the_table_can_be_read_and_the_worst_are_in_it() {
+        let mistakes = table().expect("whole");
+        assert!(WORST.iter().all(|name| mistakes.contains_key(*name)));
     }
 }
