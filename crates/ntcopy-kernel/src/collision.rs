@@ -88,6 +88,7 @@ fn definitions(text: &str, prefixes: &[&str]) -> Vec<Definition> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::folder;
 
     #[test]
     fn numbers_are_read_and_names_are_left_out() {
@@ -104,16 +105,11 @@ mod tests {
     #[test]
     fn an_option_of_one_architecture_is_found_and_our_own_name_is_no_clash() {
         let (flag, option) = (ours("MSG_NTCOPY"), ours("SO_NTCOPY"));
-        let tree = tempfile::tempdir().unwrap();
-        for (name, text) in [
-            ("include/linux/socket.h", format!("#define MSG_NTCOPY {flag:#x}\n")),
-            ("include/uapi/asm-generic/socket.h", "#define SO_DEBUG 1\n".to_owned()),
-            ("arch/sparc/include/uapi/asm/socket.h", format!("#define SO_THEIRS {option:#x}\n")),
-        ] {
-            let path = tree.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
+        let tree = folder(&[
+            ("include/linux/socket.h", &format!("#define MSG_NTCOPY {flag:#x}\n")),
+            ("include/uapi/asm-generic/socket.h", "#define SO_DEBUG 1\n"),
+            ("arch/sparc/include/uapi/asm/socket.h", &format!("#define SO_THEIRS {option:#x}\n")),
+        ]);
         let text = check(tree.path(), "7.9").unwrap_err().to_string();
         assert!(text.contains("arch/sparc/include/uapi/asm/socket.h:1"), "{text}");
         assert!(text.contains("SO_THEIRS"), "{text}");

@@ -28,6 +28,8 @@ pub mod progress;
 mod room;
 mod series;
 mod source;
+#[cfg(test)]
+mod testing;
 mod tools;
 
 pub use boot::{Boot, Outcome, Output};

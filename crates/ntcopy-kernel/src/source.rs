@@ -37,21 +37,18 @@ pub(crate) fn version(tree: &Path) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::folder;
 
     #[test]
     fn the_version_is_put_together_from_the_makefile() {
-        let tree = tempfile::tempdir().unwrap();
-        fs::create_dir_all(tree.path().join("arch/um")).unwrap();
-        fs::write(tree.path().join("arch/um/Makefile"), "").unwrap();
         let makefile = "# x\nVERSION = 7\nPATCHLEVEL = 4\nSUBLEVEL = 0\nEXTRAVERSION = -rc2\n";
-        fs::write(tree.path().join("Makefile"), makefile).unwrap();
+        let tree = folder(&[("arch/um/Makefile", ""), ("Makefile", makefile)]);
         assert_eq!(version(tree.path()).unwrap(), "7.4.0-rc2");
     }
 
     #[test]
     fn a_makefile_of_something_else_is_refused() {
-        let tree = tempfile::tempdir().unwrap();
-        fs::write(tree.path().join("Makefile"), "all:\n\techo\n").unwrap();
+        let tree = folder(&[("Makefile", "all:\n\techo\n")]);
         assert!(version(tree.path()).unwrap_err().to_string().contains("VERSION"));
     }
 }

@@ -90,6 +90,7 @@ fn choose(allowed: &[Host], wanted: usize) -> Option<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::folder;
 
     fn hosts(sharing: &[&str]) -> Vec<Host> {
         let host = |(cpu, sharing): (usize, &&str)| Host { cpu, sharing: (*sharing).to_owned() };
@@ -107,17 +108,13 @@ mod tests {
 
     #[test]
     fn the_second_level_says_who_shares() {
-        let sysfs = tempfile::tempdir().unwrap();
-        let put = |name: &str, text: &str| {
-            let file = sysfs.path().join(name);
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, text).unwrap();
-        };
-        put("cpu0/cache/index0/level", "1\n");
-        put("cpu0/cache/index0/shared_cpu_list", "0\n");
-        put("cpu0/cache/index2/level", "2\n");
-        put("cpu0/cache/index2/shared_cpu_list", "0,4\n");
-        put("cpu1/cache/index0/level", "1\n");
+        let sysfs = folder(&[
+            ("cpu0/cache/index0/level", "1\n"),
+            ("cpu0/cache/index0/shared_cpu_list", "0\n"),
+            ("cpu0/cache/index2/level", "2\n"),
+            ("cpu0/cache/index2/shared_cpu_list", "0,4\n"),
+            ("cpu1/cache/index0/level", "1\n"),
+        ]);
         let sharing = |cpu| sharing_in(sysfs.path(), cpu);
         assert_eq!(sharing(0).as_deref(), Some("0,4"));
         assert_eq!([sharing(1), sharing(2)], [None, None]);

@@ -239,14 +239,10 @@ fn loopback_up() -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::folder;
 
     fn root() -> tempfile::TempDir {
-        let root = tempfile::tempdir().unwrap();
-        fs::create_dir_all(root.path().join("net/core")).unwrap();
-        fs::create_dir_all(root.path().join("net/eth0.1")).unwrap();
-        fs::write(root.path().join("net/core/ntcopy"), "2").unwrap();
-        fs::write(root.path().join("net/eth0.1/mtu"), "1").unwrap();
-        root
+        folder(&[("net/core/ntcopy", "2"), ("net/eth0.1/mtu", "1")])
     }
 
     #[test]

@@ -70,20 +70,17 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::folder;
 
     fn tree() -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        let put = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        put("Makefile", "VERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL = 4\nEXTRAVERSION =\n");
-        put("arch/um/Makefile", "x");
-        put("net/socket.c", "int x;\n");
-        put("net/socket.o", "object");
-        put(".config", "CONFIG_X=y");
-        put("include/generated/autoconf.h", "x");
+        let folder = folder(&[
+            ("Makefile", "VERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL = 4\nEXTRAVERSION =\n"),
+            ("arch/um/Makefile", "x"),
+            ("net/socket.c", "int x;\n"),
+            ("net/socket.o", "object"),
+            (".config", "CONFIG_X=y"),
+            ("include/generated/autoconf.h", "x"),
+        ]);
         std::os::unix::fs::symlink("socket.c", folder.path().join("net/link.c")).unwrap();
         folder
     }

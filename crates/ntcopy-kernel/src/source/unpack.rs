@@ -87,22 +87,16 @@ pub(crate) fn image(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::folder;
 
     /// A package with these files, each of which holds its name.
-    fn package(folder: &Path, files: &[&str]) -> PathBuf {
-        let put = |name: &str, text: &str| {
-            let path = folder.join("p").join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        put(
-            "DEBIAN/control",
-            "Package: p\nVersion: 1\nArchitecture: all\nMaintainer: t\nDescription: t\n",
-        );
-        files.iter().for_each(|name| put(name, name));
-        let file = folder.join("p.deb");
+    fn package(to: &Path, files: &[&str]) -> PathBuf {
+        let control = "Package: p\nVersion: 1\nArchitecture: all\nMaintainer: t\nDescription: t\n";
+        let files = files.iter().map(|name| (*name, *name)).chain([("DEBIAN/control", control)]);
+        let folder = folder(&files.collect::<Vec<_>>());
+        let file = to.join("p.deb");
         let mut dpkg = Command::new("dpkg-deb");
-        dpkg.args(["--root-owner-group", "--build"]).arg(folder.join("p")).arg(&file);
+        dpkg.args(["--root-owner-group", "--build"]).arg(folder.path()).arg(&file);
         assert!(dpkg.output().unwrap().status.success());
         file
     }
