@@ -4,11 +4,11 @@ mod cpus;
 mod kvm;
 mod launch;
 mod memory;
-mod placement;
 mod pump;
 mod qemu;
 mod run_dir;
 pub(crate) mod spec;
+mod spin;
 mod splat;
 mod wall;
 mod watch;
@@ -21,7 +21,6 @@ pub(crate) use cpus::HOST_CPUS;
 use cpus::check_own;
 pub use cpus::{HostCpus, sharing_l2};
 pub use memory::HUGE_PAGES_VARIABLE;
-pub use placement::{DEFAULT_SPIN, Placement, SPIN_VARIABLE, placement};
 pub use splat::Splat;
 
 use crate::build::{BuildOptions, is_built};
@@ -252,29 +251,29 @@ impl Boot {
         })
     }
 
-    fn placement(&self) -> Result<Placement> {
-        let allowed = rustix::thread::sched_getaffinity(None);
-        let allowed = allowed.doing("asking for", "the CPUs of this process")?.count();
-        let spin = match std::env::var(SPIN_VARIABLE) {
+    /// Iterations that each side of a um guest's hand-over spins.
+    fn spin(&self) -> Result<u32> {
+        let asked = match std::env::var(spin::VARIABLE) {
             Ok(text) if !text.is_empty() => Some(text.parse().map_err(|_| {
-                Error::NotHere(format!("{SPIN_VARIABLE} is a number of iterations, not '{text}'"))
+                let variable = spin::VARIABLE;
+                Error::NotHere(format!("{variable} is a number of iterations, not '{text}'"))
             })?),
             _ => None,
         };
-        Ok(placement(self.cpus, allowed as usize, self.host_cpus.clone(), spin))
+        Ok(spin::iterations(self.cpus, cpus::allowed()?.len(), &self.host_cpus, asked))
     }
 
     /// A um kernel's command line. `run_dir` holds the link to init and the orders; `fds` are the
     /// host's descriptors of the serial lines.
-    fn um_arguments(&self, placement: &Placement, run_dir: &Path, fds: [i32; 3]) -> Vec<String> {
+    fn um_arguments(&self, spin: u32, run_dir: &Path, fds: [i32; 3]) -> Vec<String> {
         let mut arguments = vec![format!("mem={}K", self.mem_bytes.div_ceil(1024))];
         if self.kind.is_um_with_smp() {
             arguments.extend([
                 "seccomp=on".into(),
-                format!("ncpus={}", placement.guest_cpus),
-                format!("seccomp_spin={}", placement.spin),
+                format!("ncpus={}", self.cpus),
+                format!("seccomp_spin={spin}"),
             ]);
-            if let HostCpus::Each(cpus) = &placement.host_cpus {
+            if let HostCpus::Each(cpus) = &self.host_cpus {
                 let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
                 arguments.push(format!("{HOST_CPUS}={}", cpus.join(",")));
             }

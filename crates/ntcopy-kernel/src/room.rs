@@ -8,15 +8,12 @@ use crate::error::{Context, Error, Result};
 
 /// What is free for us on the file system of `path`, in bytes.
 pub(crate) fn free_bytes(path: &Path) -> Result<u64> {
-    Ok(free(&stat(path)?))
+    let stat = stat(path)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 fn stat(path: &Path) -> Result<StatVfs> {
     statvfs(path).doing("asking for free room on", path)
-}
-
-fn free(stat: &StatVfs) -> u64 {
-    stat.f_bavail.saturating_mul(stat.f_frsize)
 }
 
 /// Whether programs may be mapped from the file system of `path`.

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use rustix::thread::{CpuSet, sched_getaffinity};
+
 use crate::error::{Context as _, Error, Result};
 use crate::kind::Kind;
 
@@ -22,10 +24,8 @@ impl HostCpus {
     /// this process may use.
     pub fn with_own_caches(cpus: u32, kernel: Kind) -> Result<Self> {
         check_own(kernel)?;
-        let set = rustix::thread::sched_getaffinity(None);
-        let set = set.doing("asking for", "the CPUs of this process")?;
-        let allowed = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
-        let hosts = allowed.map(|cpu| Some(Host { cpu, sharing: sharing_l2(cpu)? }));
+        let hosts = allowed()?.into_iter();
+        let hosts = hosts.map(|cpu| Some(Host { cpu, sharing: sharing_l2(cpu)? }));
         let allowed = hosts.collect::<Option<Vec<Host>>>().ok_or_else(|| {
             Error::NotHere(format!("this host does not say which CPUs share an L2, in {SYSFS}"))
         })?;
@@ -39,6 +39,12 @@ impl HostCpus {
             ))
         })
     }
+}
+
+/// Those of the host that this process may use.
+pub(super) fn allowed() -> Result<Vec<usize>> {
+    let set = sched_getaffinity(None).doing("asking for", "the CPUs of this process")?;
+    Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
 
 /// Whether each CPU of a kernel can be put on one of the host's.

@@ -13,12 +13,13 @@ use rustix::process::{Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
 use tempfile::TempDir;
 
+use super::cpus;
 use super::memory::Directory;
 use super::qemu::{self, Share};
 use super::run_dir;
 use super::spec::{Modules, Spec};
 use super::wall::Wall;
-use super::{Boot, CONSOLE, HostCpus, Placement, SHARE_SOCKET};
+use super::{Boot, CONSOLE, HostCpus, SHARE_SOCKET};
 use crate::error::{Context, Error, Result};
 use crate::kind::{Kind, Machine};
 use crate::process::Group;
@@ -61,13 +62,12 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) ->
     let (err, guest_err) = pair()?;
     let (control, guest_control) = pair()?;
     let lines = [guest_out.as_raw_fd(), guest_err.as_raw_fd(), guest_control.as_raw_fd()];
-    let placement = boot.placement()?;
 
     let mut helper = None;
     let mut command = match boot.kind.machine() {
         Machine::Um => {
             let mut command = Command::new(&boot.kernel);
-            command.args(boot.um_arguments(&placement, path, lines));
+            command.args(boot.um_arguments(boot.spin()?, path, lines));
             command
         }
         Machine::Qemu => {
@@ -76,9 +76,8 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) ->
                 helper = Some(serve(boot, path)?);
             }
             let mut command = Command::new(qemu::PROGRAM);
-            let cpus = placement.guest_cpus;
             let kernel = (boot.kernel.as_path(), boot.kind);
-            command.args(qemu::arguments(kernel, share, boot.mem_bytes, cpus, path, lines));
+            command.args(qemu::arguments(kernel, share, boot.mem_bytes, boot.cpus, path, lines));
             command.arg("-append").arg(boot.qemu_arguments(share, path).join(" "));
             command
         }
@@ -88,28 +87,24 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) ->
     let fds: Vec<RawFd> = lines.into_iter().chain(huge).collect();
     let own = memory.filter(|memory| memory.huge.is_none()).map(|memory| memory.path.clone());
     let wall = wall(boot, path, own)?;
-    prepare_child(&mut command, &fds, &placement.host_cpus, wall)?;
+    prepare_child(&mut command, &fds, &boot.host_cpus, wall)?;
     let child = command.spawn().doing("starting", &boot.kernel)?;
     let group = Group::new(child, "the kernel");
-    let vcpus = pinned(boot, &placement)?;
+    let vcpus = pinned(boot)?;
     Ok(Launched { group, helper, out, err, control, vcpus, run_dir })
 }
 
 /// A CPU of the host for each of a guest's by KVM, where there are enough.
-fn pinned(boot: &Boot, placement: &Placement) -> Result<Vec<usize>> {
+fn pinned(boot: &Boot) -> Result<Vec<usize>> {
     if boot.kind != Kind::Kvm {
         return Ok(Vec::new());
     }
-    let wanted = placement.guest_cpus as usize;
-    match &placement.host_cpus {
+    match &boot.host_cpus {
         HostCpus::One(_) => Ok(Vec::new()),
         HostCpus::Each(cpus) => Ok(cpus.clone()),
         HostCpus::Any => {
-            let set = rustix::thread::sched_getaffinity(None);
-            let set = set.doing("asking for", "the CPUs of this process")?;
-            let allowed = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).take(wanted);
-            let allowed: Vec<usize> = allowed.collect();
-            Ok(if allowed.len() < wanted { Vec::new() } else { allowed })
+            let allowed = cpus::allowed()?;
+            Ok(allowed.get(..boot.cpus as usize).unwrap_or_default().to_vec())
         }
     }
 }

@@ -110,13 +110,7 @@ fn check(directory: &Path, mem_bytes: u64) -> Result<()> {
         )
     };
     let free_bytes = room::free_bytes(directory)?;
-    let short = |free_bytes: u64, fix: String| Error::NoRoom {
-        path: directory.to_path_buf(),
-        purpose: "the guest's memory".into(),
-        needed_bytes: mem_bytes,
-        free_bytes,
-        fix,
-    };
+    let short = |free_bytes, fix| no_room(directory, mem_bytes, free_bytes, fix);
     if free_bytes < mem_bytes {
         let mib = mem_bytes.div_ceil(1 << 20);
         let grow =
@@ -138,13 +132,13 @@ pub(super) fn check_host(mem_bytes: u64) -> Result<()> {
     if free_bytes >= mem_bytes {
         return Ok(());
     }
-    Err(Error::NoRoom {
-        path: "this host".into(),
-        purpose: "the guest's memory".into(),
-        needed_bytes: mem_bytes,
-        free_bytes,
-        fix: "give the guest less (--mem), or free memory on the host".into(),
-    })
+    let fix = "give the guest less (--mem), or free memory on the host";
+    Err(no_room("this host".as_ref(), mem_bytes, free_bytes, fix.into()))
+}
+
+fn no_room(path: &Path, needed_bytes: u64, free_bytes: u64, fix: String) -> Error {
+    let purpose = "the guest's memory".into();
+    Error::NoRoom { path: path.to_path_buf(), purpose, needed_bytes, free_bytes, fix }
 }
 
 fn available_bytes() -> Result<u64> {

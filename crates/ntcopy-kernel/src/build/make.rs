@@ -19,7 +19,7 @@ const ERROR_LINES: usize = 8;
 
 /// Variables that would turn our make into another one: those of a make around us, and those
 /// that the kernel's build listens to.
-pub(crate) const FOREIGN_VARIABLES: &[&str] = &[
+const FOREIGN_VARIABLES: &[&str] = &[
     "MAKEFLAGS",
     "MFLAGS",
     "MAKELEVEL",
@@ -80,18 +80,24 @@ impl Work<'_> {
     }
 }
 
-/// make, for a kernel that comes out the same whoever builds it, and when.
-pub fn command(options: &BuildOptions, source: &Path) -> Command {
+/// make in a folder, as nothing around it has it.
+pub(crate) fn bare(folder: &Path) -> Command {
     let mut make = Command::new("make");
     for variable in FOREIGN_VARIABLES {
         make.env_remove(variable);
     }
-    make.arg("-C").arg(source).arg("LOCALVERSION=");
+    make.env("LC_ALL", "C").arg("-C").arg(folder);
+    make
+}
+
+/// make, for a kernel that comes out the same whoever builds it, and when.
+pub fn command(options: &BuildOptions, source: &Path) -> Command {
+    let mut make = bare(source);
+    make.arg("LOCALVERSION=");
     match options.kind.machine() {
         Machine::Um => make.args(["ARCH=um", "SUBARCH=x86_64"]),
         Machine::Qemu => make.arg("ARCH=x86_64"),
     };
-    make.env("LC_ALL", "C");
     make.env("KBUILD_BUILD_TIMESTAMP", "Thu Jan  1 00:00:00 UTC 1970");
     make.env("KBUILD_BUILD_VERSION", "1");
     make.env("KBUILD_BUILD_USER", "ntcopy").env("KBUILD_BUILD_HOST", "ntcopy");

@@ -3,11 +3,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use super::headers::Headers;
 use super::kept;
-use crate::build::make::{FOREIGN_VARIABLES, run_make};
+use crate::build::make::{bare, run_make};
 use crate::build::{BuildOptions, keep_log};
 use crate::cache::{Built, Cache, Part};
 use crate::error::{Context, Error, Result};
@@ -110,11 +109,7 @@ impl Work<'_> {
         interrupts: &Interrupts,
         progress: &mut dyn Progress,
     ) -> Result<()> {
-        let mut make = Command::new("make");
-        for variable in FOREIGN_VARIABLES {
-            make.env_remove(variable);
-        }
-        make.env("LC_ALL", "C").arg("-C").arg(&self.headers.dir);
+        let mut make = bare(&self.headers.dir);
         make.arg(format!("M={}", source.display())).args(&self.compiler);
         if self.headers.is_um() {
             make.args(["ARCH=um", "SUBARCH=x86_64"]);
