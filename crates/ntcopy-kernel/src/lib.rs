@@ -42,3 +42,4 @@ pub use manage::{Cleaned, Entry, State, clean, list};
 pub use progress::Progress;
 pub use series::{Patch, SERIES_VARIABLE, Series};
 pub use source::SOURCE_VARIABLE;
+pub use source::package::cached_sources;

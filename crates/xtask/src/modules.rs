@@ -10,13 +10,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use ntcopy_kernel::{Built, Cache};
+use ntcopy_kernel::{Built, Cache, cached_sources};
 
 use crate::error::{Doing, Error};
 use crate::guests::{Guests, module};
 use crate::programs::root;
 use crate::running::said;
-use crate::selftests::{packages, unpack};
+use crate::selftests::unpack;
 use crate::suite;
 
 const KERNELS: [&str; 2] = ["x86:6.12+module", "x86+module"];
@@ -101,8 +101,8 @@ const IGNORED: &str = "LINUX_VERSION_CODE,CONSTANT_COMPARISON,MACRO_ARG_UNUSED,M
 
 fn style() -> Result<(), Error> {
     let work = tempfile::tempdir().doing("making a folder")?;
-    let packages = packages(&Cache::locate()?);
-    let newest = packages.last().ok_or_else(|| {
+    let packages = cached_sources(&Cache::locate()?)?;
+    let newest = packages.first().ok_or_else(|| {
         Error::NotHere("no source of Linux 7.x: run 'ntcopy kernel build' first".to_owned())
     })?;
     let names = ["checkpatch.pl", "spelling.txt", "const_structs.checkpatch"];

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ntcopy_kernel::Cache;
+use ntcopy_kernel::{Cache, cached_sources};
 
 use crate::error::{Doing, Error};
 use crate::programs::root;
@@ -48,22 +48,6 @@ pub fn build(folder: &Path, programs: &[&str]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The source packages in the cache, the newest last.
-pub fn packages(cache: &Cache) -> Vec<PathBuf> {
-    let entries = fs::read_dir(cache.root().join("packages")).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    found.retain(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("linux-source-") && name.ends_with(".deb")
-    });
-    let numbers = |path: &PathBuf| -> Vec<u64> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect()
-    };
-    found.sort_by_key(numbers);
-    found
-}
-
 /// The folder with the harness.
 fn include() -> Result<PathBuf, Error> {
     let tree = std::env::var_os("NTCOPY_LINUX").filter(|tree| !tree.is_empty());
@@ -71,8 +55,8 @@ fn include() -> Result<PathBuf, Error> {
         Some(tree) => PathBuf::from(tree).join("tools/testing/selftests"),
         None => {
             let cache = Cache::locate()?;
-            let packages = packages(&cache);
-            let package = packages.last().ok_or_else(|| {
+            let packages = cached_sources(&cache)?;
+            let package = packages.first().ok_or_else(|| {
                 let fix = "run 'ntcopy kernel build' first, or set NTCOPY_LINUX";
                 Error::NotHere(format!("no kernel source: {fix}"))
             })?;

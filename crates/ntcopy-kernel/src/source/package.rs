@@ -4,7 +4,7 @@
 //! as they are: ours have a folder of their own, and hooks of the system are not run.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::wanted::{FIX, Package, Wanted};
@@ -22,6 +22,16 @@ const NEWEST: &str = "trixie-backports";
 pub(crate) fn cached(cache: &Cache, wanted: Wanted) -> Result<Vec<Package>> {
     let paths = children(&cache.packages())?;
     Ok(sorted(paths.iter().filter_map(|path| Package::from_file(path, wanted)).collect()))
+}
+
+/// The files of all sources that the cache holds, newest first.
+pub fn cached_sources(cache: &Cache) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for release in [Release::Newest, Release::V6_12] {
+        let packages = cached(cache, Wanted::source(release))?;
+        files.extend(packages.iter().map(|package| package.file(cache)));
+    }
+    Ok(files)
 }
 
 fn sorted(mut packages: Vec<Package>) -> Vec<Package> {
