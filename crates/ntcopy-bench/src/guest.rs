@@ -113,7 +113,8 @@ fn boot(request: &Request, built: &Built, module: Option<&Path>) -> Result<Insid
     // Where nothing was measured there is no record.
     let _ = std::fs::remove_dir(place);
     let outcome = outcome?;
-    Ok(Inside { code: outcome.code, complaints: outcome.complaints })
+    let complaints = outcome.splats.into_iter().map(|splat| splat.title).collect();
+    Ok(Inside { code: outcome.code, complaints })
 }
 
 /// What only the host can tell, where the kernel runs among it.

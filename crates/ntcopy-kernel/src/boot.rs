@@ -96,9 +96,7 @@ pub struct Outcome {
     pub code: u8,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
-    /// Lines in which the guest's kernel reported a fault of its own: a warning, a BUG, a leak.
-    pub complaints: Vec<String>,
-    /// The same reports at length.
+    /// In which the guest's kernel reported a fault of its own: a warning, a BUG, a leak.
     pub splats: Vec<Splat>,
 }
 
@@ -202,7 +200,6 @@ impl Boot {
         }
         if let Ok(outcome) = &mut outcome {
             outcome.splats = splat::find(&splat::read_console(&console), self.kind.machine());
-            outcome.complaints = outcome.splats.iter().map(|splat| splat.title.clone()).collect();
         }
         outcome
     }

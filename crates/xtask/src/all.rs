@@ -194,9 +194,9 @@ fn chosen(names: &[&str]) -> Result<Vec<&'static Target>, Error> {
     }
     let find = |name: &&str| {
         let bare = name.strip_prefix("test-").unwrap_or(name);
-        TARGETS.iter().find(|target| target.name == bare).ok_or_else(|| Error::UnknownTarget {
-            name: (*name).to_owned(),
-            known: TARGETS.map(|target| target.name).join(", "),
+        TARGETS.iter().find(|target| target.name == bare).ok_or_else(|| {
+            let known = TARGETS.map(|target| target.name).join(", ");
+            Error::Usage(format!("no target is called '{name}'; there are: {known}"))
         })
     };
     names.iter().map(find).collect()

@@ -5,9 +5,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{0}")]
-    Usage(&'static str),
-    #[error("no target is called '{name}'; there are: {known}")]
-    UnknownTarget { name: String, known: String },
+    Usage(String),
     #[error("{doing}: {cause}")]
     Io { doing: String, cause: io::Error },
     #[error(transparent)]
@@ -26,7 +24,7 @@ pub enum Error {
 impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::UnknownTarget { .. } => 2,
+            Self::Usage(_) => 2,
             Self::NotHere(_) => 3,
             Self::Kernel(error) => error.exit_code(),
             Self::Interrupted => 130,

@@ -131,7 +131,7 @@ impl Tried {
         let stdout = String::from_utf8_lossy(&outcome.stdout).into_owned();
         let report = Report::read(stdout.lines());
         let mut wrong: String = report.failed.iter().map(|line| format!("{line}\n")).collect();
-        if outcome.code != 0 || !outcome.complaints.is_empty() || report.passed == 0 {
+        if outcome.code != 0 || !outcome.splats.is_empty() || report.passed == 0 {
             wrong += &faults(outcome);
             wrong += &format!("exit code {}\n", outcome.code);
         }
@@ -174,13 +174,7 @@ mod tests {
     use super::*;
 
     fn outcome(code: u8, stdout: &str) -> Outcome {
-        Outcome {
-            code,
-            stdout: stdout.into(),
-            stderr: Vec::new(),
-            complaints: Vec::new(),
-            splats: Vec::new(),
-        }
+        Outcome { code, stdout: stdout.into(), stderr: Vec::new(), splats: Vec::new() }
     }
 
     #[test]

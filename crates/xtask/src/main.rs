@@ -47,12 +47,12 @@ fn run(words: &[&str]) -> Result<(), Error> {
             print!("{USAGE}");
             Ok(())
         }
-        _ => Err(Error::Usage(USAGE)),
+        _ => Err(Error::Usage(USAGE.to_owned())),
     }
 }
 
 fn number(words: &[&str], at: usize) -> Result<Option<u32>, Error> {
-    words.get(at).map(|word| word.parse().map_err(|_| Error::Usage(USAGE))).transpose()
+    words.get(at).map(|word| word.parse().map_err(|_| Error::Usage(USAGE.to_owned()))).transpose()
 }
 
 fn soak(words: &[&str]) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ntcopy_kernel::{Built, Output};
+use ntcopy_kernel::{Built, Outcome, Output};
 
 use crate::error::{Doing, Error};
 use crate::guests::{Guests, kernel, module as module_for};
@@ -82,14 +82,19 @@ fn boot(
     boot.sysctls.push(("net.core.ntcopy".into(), value.into()));
     let outcome = boot.run()?;
     let said = String::from_utf8_lossy(&outcome.stdout).into_owned();
-    if outcome.code == 0 && outcome.complaints.is_empty() {
-        return Ok(said);
+    let log = guests.log(kernel, name);
+    fs::write(&log, &said).doing("writing what a guest said")?;
+    let what = format!("net.core.ntcopy={name}, seed {seed}, see {}", log.display());
+    must_be_good(&outcome, &what).map(|()| said)
+}
+
+fn must_be_good(outcome: &Outcome, what: &str) -> Result<(), Error> {
+    if outcome.code == 0 && outcome.splats.is_empty() {
+        return Ok(());
     }
-    let kept = guests.log(kernel, name);
-    fs::write(&kept, &said).doing("writing what a guest said")?;
-    let (code, complaints) = (outcome.code, outcome.complaints.join("\n"));
-    let what = format!("soak: net.core.ntcopy={name}, seed {seed}: exit code {code}");
-    Err(Error::Failed(format!("{what}\n{complaints}\nsee {}", kept.display())))
+    let titles: Vec<&str> = outcome.splats.iter().map(|splat| splat.title.as_str()).collect();
+    let (code, titles) = (outcome.code, titles.join("\n"));
+    Err(Error::Failed(format!("soak: {what}: exit code {code}\n{titles}")))
 }
 
 /// The number of the first program that differs: each line begins with its program's.
@@ -127,15 +132,7 @@ pub fn module(ntcopy: &Path, name: &str, seed: u32, minutes: u64) -> Result<(), 
     let limit = Duration::from_secs(minutes * 60 + 1200);
     let mut boot = guests.command(&kernel, &guests.through(&module, &fuzz));
     (boot.timeout, boot.output) = (Some(limit), Output::Inherit);
-    let outcome = boot.run()?;
-    if outcome.code == 0 && outcome.complaints.is_empty() {
-        return Ok(());
-    }
-    Err(Error::Failed(format!(
-        "soak: exit code {}\n{}",
-        outcome.code,
-        outcome.complaints.join("\n")
-    )))
+    must_be_good(&boot.run()?, "the module")
 }
 
 /// The loops of the copy, whatever this CPU's own is.

@@ -130,7 +130,7 @@ impl Watch {
     }
 
     fn outcome(code: u8, Passed { stdout, stderr, .. }: Passed) -> Outcome {
-        Outcome { code, stdout, stderr, complaints: Vec::new(), splats: Vec::new() }
+        Outcome { code, stdout, stderr, splats: Vec::new() }
     }
 
     fn last_lines(&self) -> Vec<String> {
