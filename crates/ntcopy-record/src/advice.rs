@@ -22,7 +22,7 @@ use crate::record::{Machine, Record};
 
 pub use hints::{Choice, is_round};
 pub use in_flight::{InFlight, for_program};
-pub use points::{Gain, Ratio};
+pub use points::Gain;
 
 /// What a piece of advice is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

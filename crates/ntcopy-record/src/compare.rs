@@ -18,6 +18,7 @@ use crate::stats::{
     DISPLACED, METRICS, TURNS, Verdict, Versus, footprint, interval_of_quotients, modes, turns,
     versus,
 };
+use crate::units::Ratio;
 
 pub use machines::{Difference, differences, facts, is_same_machine};
 pub use sentences::sentences;
@@ -75,9 +76,7 @@ pub struct Compared<'r> {
     pub a: Figures<'r>,
     pub b: Figures<'r>,
     /// The second side's ratio by the first one's.
-    pub ratio: f64,
-    /// 95 % interval of that: low, high.
-    pub ci: (f64, f64),
+    pub quotient: Ratio,
     /// Win: the mode does more on the second side than on the first.
     pub verdict: Verdict,
 }
@@ -179,8 +178,9 @@ fn pair<'r>(ours: &Found<'r>, theirs: &Found<'r>) -> Option<Compared<'r>> {
     let (a, b) = (figures(ours)?, figures(theirs)?);
     let permille = a.versus.misses_permille.min(b.versus.misses_permille);
     let ci = interval_of_quotients(&[(&b.versus.ratios, &a.versus.ratios)], permille);
-    let (ratio, verdict) = (b.versus.ratio / a.versus.ratio, Verdict::from_interval(ci));
-    Some(Compared { mode: ours.mode, metric: ours.metric, a, b, ratio, ci, verdict })
+    let (quotient, verdict) =
+        (Ratio { ratio: b.versus.ratio / a.versus.ratio, ci }, Verdict::from_interval(ci));
+    Some(Compared { mode: ours.mode, metric: ours.metric, a, b, quotient, verdict })
 }
 
 fn figures<'r>(one: &Found<'r>) -> Option<Figures<'r>> {
@@ -204,16 +204,17 @@ pub fn groups<'c, 'r>(comparison: &'c Comparison<'r>) -> Vec<Vec<&'c Compared<'r
 /// All cells of a mode together: the geometric mean of the ratios of their ratios, with its
 /// interval; none without cells.
 #[must_use]
-pub fn overall(cells: &[&Compared<'_>]) -> Option<(f64, (f64, f64))> {
+pub fn overall(cells: &[&Compared<'_>]) -> Option<Ratio> {
     if cells.is_empty() {
         return None;
     }
-    let logs: f64 = cells.iter().map(|cell| cell.ratio.ln()).sum();
+    let logs: f64 = cells.iter().map(|cell| cell.quotient.ratio.ln()).sum();
     let lists: Vec<(&[f64], &[f64])> = cells
         .iter()
         .map(|cell| (cell.b.versus.ratios.as_slice(), cell.a.versus.ratios.as_slice()))
         .collect();
     let sides = cells.iter().flat_map(|cell| [&cell.a.versus, &cell.b.versus]);
     let permille = sides.map(|versus| versus.misses_permille).min()?;
-    Some(((logs / cells.len() as f64).exp(), interval_of_quotients(&lists, permille)))
+    let ci = interval_of_quotients(&lists, permille);
+    Some(Ratio { ratio: (logs / cells.len() as f64).exp(), ci })
 }

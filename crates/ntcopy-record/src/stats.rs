@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lists::unique;
 use crate::record::{Cell, Record};
+use crate::units::Ratio;
 
 pub use metric::{
     DISPLACED, METRICS, Metric, P50, P99, PER_CPU, SEND_THROUGHPUT, THROUGHPUT, TURNS, WALKS,
@@ -199,6 +200,11 @@ impl Versus {
     }
 
     #[must_use]
+    pub fn result(&self) -> Ratio {
+        Ratio { ratio: self.ratio, ci: self.ci }
+    }
+
+    #[must_use]
     pub fn verdict(&self) -> Verdict {
         Verdict::from_interval(self.ci)
     }
@@ -215,15 +221,16 @@ pub fn wins_from(sizes: &[(u64, bool)]) -> Option<(u64, bool)> {
 
 /// The geometric mean of some ratios, with its interval: of one its own. None without ratios.
 #[must_use]
-pub fn geomean<'a>(all: impl IntoIterator<Item = &'a Versus>) -> Option<(f64, (f64, f64))> {
+pub fn geomean<'a>(all: impl IntoIterator<Item = &'a Versus>) -> Option<Ratio> {
     let all: Vec<&Versus> = all.into_iter().collect();
     if let [only] = all.as_slice() {
-        return Some((only.ratio, only.ci));
+        return Some(only.result());
     }
     let logs: f64 = all.iter().map(|versus| versus.ratio.ln()).sum();
     let lists: Vec<&[f64]> = all.iter().map(|versus| versus.ratios.as_slice()).collect();
     let permille = all.iter().map(|versus| versus.misses_permille).min()?;
-    Some(((logs / all.len() as f64).exp(), interval_of_geomean(&lists, permille)))
+    let ci = interval_of_geomean(&lists, permille);
+    Some(Ratio { ratio: (logs / all.len() as f64).exp(), ci })
 }
 
 /// Compares two modes in a cell, group by group. None with fewer than [`MIN_PAIRS`] groups.

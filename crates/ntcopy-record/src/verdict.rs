@@ -8,7 +8,7 @@ use crate::stats::footprint::LevelFigures;
 use crate::stats::{
     self, HINTED, IDLE, METRICS, Measured, THROUGHPUT, Verdict, Versus, geomean, is_short, versus,
 };
-use crate::units::{count, percent, sentence, with_interval};
+use crate::units::{count, percent, sentence};
 
 /// Plain sends of a kernel with the patches, where those of one without them are the baseline.
 const PATCHED: &str = "patched";
@@ -134,12 +134,11 @@ fn against_peers(record: &Record) -> Option<String> {
         Some((best, cell.cell, versus(record, cell.cell, OURS[0], best, THROUGHPUT)?))
     };
     let cells: Vec<(&str, u32, Versus)> = record.cells.iter().filter_map(against_best).collect();
-    let (mean, ci) = geomean(cells.iter().map(|(.., versus)| versus))?;
+    let mean = geomean(cells.iter().map(|(.., versus)| versus))?;
     let (peer, cell, versus) = cells.iter().min_by(|a, b| a.2.ratio.total_cmp(&b.2.ratio))?;
     Some(format!(
-        "Over {} ours is at {} of the best peer of each (geometric mean); worst, against {peer}, {}.",
+        "Over {} ours is at {mean} of the best peer of each (geometric mean); worst, against {peer}, {}.",
         count(cells.len(), "cell"),
-        with_interval(mean, ci),
         wins::at(versus, record.cell(*cell)?),
     ))
 }

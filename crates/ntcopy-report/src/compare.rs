@@ -10,7 +10,7 @@ use ntcopy_record::{Header, Record};
 use serde_json::{Value, json};
 
 use crate::table;
-use crate::text::{self, with_interval};
+use crate::text;
 use crate::view::Grid;
 
 const HEADER: [&str; 5] = ["cell", "A", "B", "B / A", "verdict"];
@@ -109,9 +109,9 @@ fn row(cell: &Compared<'_>, axes: &[&str]) -> Vec<String> {
         Verdict::Loss => "worse in B",
         verdict => verdict.as_str(),
     };
-    let sides = [&cell.a.versus, &cell.b.versus].map(|one| with_interval(one.ratio, one.ci));
-    let ratio = with_interval(cell.ratio, cell.ci);
-    [&[axis_words(&cell.a.cell.params, axes)], &sides[..], &[ratio, verdict.to_owned()]].concat()
+    let ratios = [cell.a.versus.result(), cell.b.versus.result(), cell.quotient];
+    let ratios = ratios.map(|ratio| ratio.to_string());
+    [&[axis_words(&cell.a.cell.params, axes)], &ratios[..], &[verdict.to_owned()]].concat()
 }
 
 pub fn object(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison<'_>) -> Value {
@@ -139,7 +139,7 @@ fn cell_json(cell: &Compared<'_>) -> Value {
         json!({
             "record": one.record.header.id,
             "ratio": one.versus.ratio,
-            "ci": [one.versus.ci.0, one.versus.ci.1],
+            "ci": one.versus.ci,
             "median": whole(one.versus.median),
             "baseline_median": whole(one.versus.other_median),
         })
@@ -152,8 +152,8 @@ fn cell_json(cell: &Compared<'_>) -> Value {
         "metric": cell.metric,
         "a": figures(&cell.a),
         "b": figures(&cell.b),
-        "ratio": cell.ratio,
-        "ci": [cell.ci.0, cell.ci.1],
+        "ratio": cell.quotient.ratio,
+        "ci": cell.quotient.ci,
         "verdict": cell.verdict.as_str(),
     })
 }

@@ -81,7 +81,7 @@ fn figures(record: &Record, CellResult { cell, mode, metric, versus }: &CellResu
     object["median"] = (versus.median.round() as u64).into();
     object["baseline_median"] = (versus.other_median.round() as u64).into();
     object["ratio"] = versus.ratio.into();
-    object["ci"] = json!([versus.ci.0, versus.ci.1]);
+    object["ci"] = json!(versus.ci);
     object["verdict"] = if *mode == IDLE { CEILING } else { versus.verdict().as_str() }.into();
     object
 }

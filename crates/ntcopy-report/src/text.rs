@@ -1,8 +1,8 @@
 //! Quantities as text, and lines of text.
 
 use ntcopy_record::foreign;
-use ntcopy_record::units::{Bytes, digits};
-pub use ntcopy_record::units::{about_size, percent, sentence, with_interval};
+use ntcopy_record::units::Bytes;
+pub use ntcopy_record::units::{about_size, percent, sentence};
 use time::OffsetDateTime;
 
 /// Columns before the words of a line.
@@ -46,13 +46,6 @@ pub(crate) fn figure(value: f64) -> String {
 #[must_use]
 pub fn ratio(ratio: f64) -> String {
     format!("{ratio:.2}x")
-}
-
-/// `1.31x` and `1.28-1.35`, for two places.
-#[must_use]
-pub(crate) fn ratio_and_interval(ratio: f64, ci: (f64, f64)) -> (String, String) {
-    let digits = digits(ci);
-    (format!("{ratio:.digits$}x"), format!("{:.digits$}-{:.digits$}", ci.0, ci.1))
 }
 
 /// `2026-11-21 01:29 UTC`.
@@ -149,6 +142,8 @@ pub fn hanging(lead: &str, words: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ntcopy_record::units::Ratio;
+
     use super::*;
 
     #[test]
@@ -173,13 +168,16 @@ mod tests {
 
     #[test]
     fn an_interval_shows_on_which_side_of_one_it_lies_and_its_ratio_lies_within() {
-        assert_eq!(with_interval(1.311, (1.281, 1.349)), "1.31x (1.28-1.35)");
-        assert_eq!(with_interval(1.0044, (1.003, 1.006)), "1.004x (1.003-1.006)");
-        assert_eq!(with_interval(0.97, (0.95, 0.998)), "0.970x (0.950-0.998)");
-        assert_eq!(with_interval(1.02, (1.0, 1.05)), "1.02x (1.00-1.05)");
-        assert_eq!(with_interval(0.081, (0.0795, 0.0825)), "0.081x (0.080-0.083)");
-        let (ratio, interval) = ratio_and_interval(1.02, (1.002, 1.05));
-        assert_eq!((ratio.as_str(), interval.as_str()), ("1.020x", "1.002-1.050"));
+        for (ratio, ci, told) in [
+            (1.311, (1.281, 1.349), "1.31x (1.28-1.35)"),
+            (1.0044, (1.003, 1.006), "1.004x (1.003-1.006)"),
+            (0.97, (0.95, 0.998), "0.970x (0.950-0.998)"),
+            (1.02, (1.0, 1.05), "1.02x (1.00-1.05)"),
+            (1.02, (1.002, 1.05), "1.020x (1.002-1.050)"),
+            (0.081, (0.0795, 0.0825), "0.081x (0.080-0.083)"),
+        ] {
+            assert_eq!(Ratio { ratio, ci }.to_string(), told);
+        }
     }
 
     #[test]

@@ -5,7 +5,6 @@ use ntcopy_record::stats::median;
 use ntcopy_record::stats::turns::{self, HINTED, METRIC, Outcome, PLAIN, PROGRAM, outcome};
 use serde_json::{Value, json};
 
-use crate::text;
 use crate::view::{Grid, with_results};
 use ntcopy_record::word;
 
@@ -34,7 +33,7 @@ pub(crate) fn grids(record: &Record) -> Vec<Grid> {
             if mode == PLAIN { metric.to_owned() } else { String::new() },
             mode.to_owned(),
             if figures.is_empty() { "-".to_owned() } else { figure(median(&figures)) },
-            outcome.map_or_else(String::new, |o| text::with_interval(o.versus.ratio, o.versus.ci)),
+            outcome.map_or_else(String::new, |outcome| outcome.versus.result().to_string()),
             match outcome {
                 Some(outcome) => outcome.versus.verdict().as_str(),
                 None if mode == PLAIN => "baseline",
@@ -80,7 +79,7 @@ fn result(outcome: &Outcome) -> Value {
         "median": versus.median,
         "baseline_median": versus.other_median,
         "ratio": versus.ratio,
-        "ci": [versus.ci.0, versus.ci.1],
+        "ci": versus.ci,
         "verdict": versus.verdict().as_str(),
         "pairs": versus.ratios.len(),
     })

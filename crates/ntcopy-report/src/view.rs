@@ -137,12 +137,11 @@ fn words(text: String) -> Figure {
 }
 
 fn versus(versus: Option<Versus>, has_interval: bool) -> Figure {
-    let Some(Versus { ratio, ci, .. }) = versus else {
+    let Some(result) = versus.map(|versus| versus.result()) else {
         return Figure { text: String::new(), json: Value::Null, value: None, ci: None };
     };
-    let text = if has_interval { text::with_interval(ratio, ci) } else { text::ratio(ratio) };
-    let json = json!({"ratio": ratio, "ci": [ci.0, ci.1]});
-    Figure { text, json, value: Some(ratio), ci: Some(ci) }
+    let text = if has_interval { result.to_string() } else { text::ratio(result.ratio) };
+    Figure { text, json: json!(result), value: Some(result.ratio), ci: Some(result.ci) }
 }
 
 fn verdict(one: &Measured<'_>, metric: &str) -> String {

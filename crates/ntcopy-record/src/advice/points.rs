@@ -10,7 +10,7 @@ use crate::compare::identity;
 use crate::record::{Cell, ExperimentKind, Record};
 pub(super) use crate::record::{number, word};
 use crate::stats::{self, Tally, Verdict, Versus, geomean, versus};
-use crate::units::{Bytes, count, with_interval};
+use crate::units::{Bytes, Ratio, count};
 
 /// A cell's result at its size.
 #[derive(Debug, Clone)]
@@ -81,26 +81,6 @@ pub fn split<'p, 'a>(points: &'p [Point<'a>], from: u64) -> (&'p [Point<'a>], &'
     points.split_at(points.partition_point(|point| point.size_bytes < from))
 }
 
-/// A ratio with its 95 % interval: low, high.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Ratio {
-    pub ratio: f64,
-    pub ci: (f64, f64),
-}
-
-impl fmt::Display for Ratio {
-    /// `1.31x (1.28-1.35)`
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&with_interval(self.ratio, self.ci))
-    }
-}
-
-impl From<&Versus> for Ratio {
-    fn from(versus: &Versus) -> Ratio {
-        Ratio { ratio: versus.ratio, ci: versus.ci }
-    }
-}
-
 /// What some cells come to together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Gain {
@@ -132,10 +112,10 @@ impl Gain {
         let all: Vec<&Versus> = all.into_iter().collect();
         let by_ratio = |a: &&&Versus, b: &&&Versus| a.ratio.total_cmp(&b.ratio);
         let (least, most) = (all.iter().min_by(by_ratio)?, all.iter().max_by(by_ratio)?);
-        let (ratio, ci) = geomean(all.iter().copied())?;
-        let verdict = Verdict::from_interval(ci);
-        let (least, most) = ((*least).into(), (*most).into());
-        Some(Gain { all: Ratio { ratio, ci }, verdict, cells: all.len(), least, most })
+        let (least, most) = (least.result(), most.result());
+        let mean = geomean(all.iter().copied())?;
+        let verdict = Verdict::from_interval(mean.ci);
+        Some(Gain { all: mean, verdict, cells: all.len(), least, most })
     }
 
     /// What to do where nothing is to be set.
@@ -169,7 +149,7 @@ pub fn lost<'p, 'a>(points: &'p [Point<'a>]) -> impl Iterator<Item = &'p Point<'
 /// The one that loses most: `0.89x (0.82-0.91) at 48 MiB in flight`.
 fn worst(points: &[Point<'_>], unit: &str) -> Option<String> {
     let worst = lost(points).min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio))?;
-    Some(format!("{} at {} {unit}", Ratio::from(&worst.versus), Bytes(worst.size_bytes)))
+    Some(format!("{} at {} {unit}", worst.versus.result(), Bytes(worst.size_bytes)))
 }
 
 /// How many points lose, and the worst of them: `Of 12 cells 1 loses, 0.89x (0.82-0.91) at 48 MiB

@@ -4,6 +4,7 @@ use super::*;
 use crate::record::testing::{self, params, record};
 use crate::record::{Cache, Params};
 use crate::stats::{THROUGHPUT, Verdict, versus};
+use crate::units::Ratio;
 
 const MIB: u64 = 1 << 20;
 /// The machine of the tests: 2 MiB of level 2, and glibc's memcpy non-temporal from 100 MiB on.

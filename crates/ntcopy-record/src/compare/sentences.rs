@@ -2,7 +2,6 @@
 
 use super::{Compared, Comparison, groups, overall};
 use crate::stats::{Tally, Verdict, words};
-use crate::units::with_interval;
 
 /// A sentence a mode and metric of each experiment; one for what could not be compared.
 #[must_use]
@@ -25,8 +24,8 @@ pub fn sentences(comparison: &Comparison<'_>) -> Vec<String> {
 fn sentence(cells: &[&Compared<'_>]) -> Option<String> {
     let first = cells.first()?;
     let header = &first.a.record.header;
-    let (mean, ci) = overall(cells)?;
-    let says = match Verdict::from_interval(ci) {
+    let mean = overall(cells)?;
+    let says = match Verdict::from_interval(mean.ci) {
         Verdict::Win => "does better in B than in A",
         Verdict::Loss => "does worse in B than in A",
         Verdict::Equal => "does as well in B as in A",
@@ -44,12 +43,11 @@ fn sentence(cells: &[&Compared<'_>]) -> Option<String> {
         )
     };
     Some(format!(
-        "{}: {} against {}, by {}, {says}: B's ratio is at {} of A's{}{tally}.",
+        "{}: {} against {}, by {}, {says}: B's ratio is at {mean} of A's{}{tally}.",
         header.experiment,
         first.mode,
         header.baseline,
         words(first.metric),
-        with_interval(mean, ci),
         if cells.len() == 1 { "" } else { " (geometric mean)" },
     ))
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::{MIN_PAIRS, Verdict, Versus};
 use crate::record::{ExperimentKind, Params, Record, Sample, word};
-use crate::units::with_interval;
 
 /// The program as it is: the baseline.
 pub const PLAIN: &str = "plain";
@@ -111,8 +110,7 @@ impl Outcome {
 
     #[must_use]
     pub fn sentence(&self) -> String {
-        let Versus { ratio, ci, ratios, .. } = &self.versus;
-        let figures = format!("{}, {} pairs", with_interval(*ratio, *ci), ratios.len());
+        let figures = format!("{}, {} pairs", self.versus.result(), self.versus.ratios.len());
         let better = if self.metric == "time" { "faster" } else { "better" };
         let worse = if self.metric == "time" { "slower" } else { "worse" };
         match self.versus.verdict() {

@@ -3,7 +3,7 @@
 use crate::params::cell_words;
 use crate::record::{Cell, number};
 use crate::stats::{self, CEILING, IDLE, Tally, Verdict, Versus, words};
-use crate::units::{Bytes, count, with_interval};
+use crate::units::{Bytes, count};
 
 /// One sentence of a mode relative to another over cells, by one metric; none without cells.
 pub(super) fn sentence(
@@ -53,5 +53,5 @@ fn wins_from(cells: &[(&Cell, Versus)]) -> Option<u64> {
 
 /// `1.31x (1.28-1.35) [objects of 1 MiB, 64 MiB in flight]`
 pub(super) fn at(versus: &Versus, cell: &Cell) -> String {
-    format!("{} [{}]", with_interval(versus.ratio, versus.ci), cell_words(&cell.params))
+    format!("{} [{}]", versus.result(), cell_words(&cell.params))
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use ntcopy_record::stats::{
     Measured, THROUGHPUT, Tally, Versus, WALKS, WALKS_P99, geomean, median, mode_median, versus,
 };
+use ntcopy_record::units::Ratio;
 use ntcopy_record::{Cell, Record};
 
 use super::index::{self, Figure, Index};
@@ -65,15 +66,11 @@ fn of_better(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<String
     let none = || wrong("no cell has copy, nt and adaptive");
     if figure.is == "worst" {
         let worst = all.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio));
-        return worst.map(|worst| with_interval(worst, "")).ok_or_else(none);
+        let (ratio, interval) = worst.ok_or_else(none)?.result().parts();
+        return Ok(format!("{ratio} ({interval})"));
     }
-    let (mean, (low, high)) = geomean(&all).ok_or_else(none)?;
-    Ok(format!("{mean:.3} ({low:.3}-{high:.3})"))
-}
-
-fn with_interval(versus: &Versus, unit: &str) -> String {
-    let (ratio, interval) = text::ratio_and_interval(versus.ratio, versus.ci);
-    format!("{}{unit} ({interval})", ratio.trim_end_matches('x'))
+    let Ratio { ratio, ci: (low, high) } = geomean(&all).ok_or_else(none)?;
+    Ok(format!("{ratio:.3} ({low:.3}-{high:.3})"))
 }
 
 fn of_several(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
@@ -92,7 +89,7 @@ fn of_several(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<Strin
             format!("{wins}-{equal}-{losses}{unresolved}, {}", text::ratio(median(&ratios)))
         }
         "range" => format!("{} to {}", text::ratio(least.ratio), text::ratio(most.ratio)),
-        "best" => with_interval(most, "x"),
+        "best" => most.result().to_string(),
         "wins" => wins.to_string(),
         "losses" => losses.to_string(),
         _ => all.len().to_string(),
@@ -114,10 +111,11 @@ fn of_one(record: &Record, figure: &Figure, cell: &Cell) -> Result<String, Error
         }
         "ns" => tails(mine).map(|(p50, p99)| format!("{p50:.1} (p99 {p99:.1})")),
         "ratio" => versus(record, cell.cell, &figure.mode, &figure.by, &figure.metric)
-            .map(|versus| with_interval(&versus, "x")),
-        "victim" => mine.versus(WALKS).zip(mine.versus(WALKS_P99)).map(|(p50, p99)| {
-            format!("{} at p50, {} at p99", with_interval(&p50, "x"), with_interval(&p99, "x"))
-        }),
+            .map(|versus| versus.result().to_string()),
+        "victim" => mine
+            .versus(WALKS)
+            .zip(mine.versus(WALKS_P99))
+            .map(|(p50, p99)| format!("{} at p50, {} at p99", p50.result(), p99.result())),
         other => return Err(wrong(format!("nothing is called is = \"{other}\""))),
     };
     told.ok_or_else(|| wrong("too few samples"))

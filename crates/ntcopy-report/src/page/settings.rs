@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use ntcopy_record::advice::Advice;
 
 use super::scroll;
+use crate::advice as show;
 use crate::summary::Summary;
-use crate::{advice as show, text};
 
 /// A table a machine of what its records say about its settings; nothing of what they do not.
 pub(super) fn section(summaries: &[Summary]) -> Markup {
@@ -52,9 +52,8 @@ fn table(all: &[Advice]) -> Markup {
                         }
                         td class="number" {
                             @if let Some(gain) = &one.gain {
-                                @let (ratio, interval) =
-                                    text::ratio_and_interval(gain.all.ratio, gain.all.ci);
-                                (ratio) " " small { (interval) }
+                                @let (ratio, interval) = gain.all.parts();
+                                (ratio) "x " small { (interval) }
                             }
                         }
                     }

@@ -3,6 +3,7 @@
 use ntcopy_record::ExperimentKind;
 use ntcopy_record::foreign::visible;
 use ntcopy_record::stats::{self, THROUGHPUT, Verdict};
+use ntcopy_record::units::Ratio;
 use ntcopy_report::text;
 use serde_json::Value;
 
@@ -65,7 +66,7 @@ fn unit(question: &Question) -> &'static str {
 /// `1.31x (1.29-1.33)`; with `*` where that is no interval over machines.
 pub fn figure(over: &Over) -> String {
     let mark = if over.machines < crate::analysis::over::LEAST_MACHINES { "*" } else { "" };
-    format!("{}{mark}", text::with_interval(over.median, (over.low, over.high)))
+    format!("{}{mark}", Ratio { ratio: over.median, ci: (over.low, over.high) })
 }
 
 /// The size from which on a mode wins.

@@ -11,7 +11,7 @@ use ntcopy_bench::run::Stop;
 use ntcopy_record::stats::{THROUGHPUT, Versus, modes, versus};
 use ntcopy_record::units::{Bytes, count};
 use ntcopy_record::{Cell, Record, number};
-use ntcopy_report::text::{self, wrapped};
+use ntcopy_report::text::wrapped;
 use serde_json::{Value, json};
 
 use crate::cmd::{Ended, WRONG_BYTE, bench};
@@ -124,7 +124,7 @@ impl Ceiling {
     }
 
     fn sentence(&self) -> String {
-        let figure = text::with_interval(self.versus.ratio, self.versus.ci);
+        let figure = self.versus.result();
         let at = format!(
             "objects of {}, {}, by {}",
             Bytes(self.object_bytes),
