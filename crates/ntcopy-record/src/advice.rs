@@ -159,8 +159,8 @@ impl Advice {
     }
 
     /// Nothing was measured; this command would.
-    fn no_evidence(topic: Topic, why: impl Into<String>, run: &[&str]) -> Advice {
-        let run = Some(run.iter().map(|word| (*word).to_owned()).collect());
+    fn no_evidence(topic: Topic, why: impl Into<String>, run: &str) -> Advice {
+        let run = Some(run.split(' ').map(str::to_owned).collect());
         Advice { run, ..Advice::bare(topic, Decision::NoEvidence, why) }
     }
 }

@@ -81,7 +81,6 @@ pub fn advice(function: &Function, records: &[&Record], target: &Target) -> Advi
         let why = "lies within the level-2 cache: nothing lower is worth trying";
         return not_here(format!("{}'s own threshold, {}, {why}.", function.name, Bytes(now)));
     };
-    let run: Vec<&str> = run.iter().map(String::as_str).collect();
     let thing = format!("Lower thresholds of {}", function.name);
     let pays = Pays {
         topic: function.topic,
@@ -132,15 +131,13 @@ fn sooner<'a>(function: &Function, records: &[&'a Record]) -> Vec<Point<'a>> {
 
 /// What measures sizes from the level-2 cache, since what fits that is better left there, in powers
 /// of two up to the C library's own threshold; none where that lies within the cache.
-fn run(function: &Function, now: u64, target: &Target) -> Option<Vec<String>> {
+fn run(function: &Function, now: u64, target: &Target) -> Option<String> {
     let least = l2_bytes(target).max(LEAST_L2_BYTES).next_power_of_two();
     let sizes = (0..).map(|step| least << step).take_while(|size| *size < now.min(1 << 40));
     let sizes: Vec<String> = sizes.map(|size| Bytes(size).argument()).collect();
-    let first = sizes.first()?;
-    let command = ["ntcopy", "bench", function.name, "--modes", TUNED, "--libc-threshold", first];
-    let list = sizes.join(",");
-    let words = [&command[..], &["--size", &list]].concat();
-    Some(words.into_iter().map(str::to_owned).collect())
+    let (first, list) = (sizes.first()?, sizes.join(","));
+    let name = function.name;
+    Some(format!("ntcopy bench {name} --modes {TUNED} --libc-threshold {first} --size {list}"))
 }
 
 /// Bytes of the level-2 cache; 0 if the record does not say.

@@ -13,7 +13,7 @@ const NT: &str = "nt";
 pub(super) const ADAPTIVE: &str = "adaptive";
 
 /// What is measured where the running kernel has no flag.
-pub(super) const RUN_SWEEP: [&str; 6] = ["ntcopy", "bench", "unix", "--kernel", "um", "--sweep"];
+pub(super) const RUN_SWEEP: &str = "ntcopy bench unix --kernel um --sweep";
 const HINTS: &str = "net.core.ntcopy";
 const CACHE_BYTES: &str = "net.core.ntcopy_cache_bytes";
 
@@ -124,7 +124,7 @@ pub(super) fn hinted(
         },
         leave: "SO_NTCOPY",
         least: Some(least),
-        run: &RUN_SWEEP,
+        run: RUN_SWEEP,
     };
     let (mut advice, used) = pays.answer_from(points, beside);
     name_kernel(&mut advice, used);
@@ -152,7 +152,7 @@ pub(super) fn setting(
     let by_rule = rounds(records, "unix", ADAPTIVE, COPY);
     let mut advice = if by_rule.is_empty() {
         let why = "Hinted sends were not measured by the rule on this machine.";
-        Advice::no_evidence(topic, why, &RUN_SWEEP)
+        Advice::no_evidence(topic, why, RUN_SWEEP)
     } else {
         Advice { topic, about: None, setting: Some(HINTS.to_owned()), ..sends.clone() }
     };
@@ -210,7 +210,7 @@ pub(super) fn cache_bytes(records: &[&Record], choice: Choice, target: &Target) 
         }
         None => {
             let why = "Obeyed hints and plain sends were not measured side by side.";
-            Advice::no_evidence(Topic::CACHE_BYTES, why, &RUN_SWEEP)
+            Advice::no_evidence(Topic::CACHE_BYTES, why, RUN_SWEEP)
         }
     };
     Advice { current: current(CACHE_BYTES, target.sysctls[1]), ..advice }
@@ -353,7 +353,6 @@ pub(super) fn hot_set(records: &[&Record], (choice, sends): (Choice, &Advice)) -
     }
     let (mode, option) = (choice.mode, choice.option);
     let thing = format!("For a hot set on the sender's CPU, hinted sends ({option})");
-    let run = ["ntcopy", "bench", "retention", "--kernel", "um", "--modes", mode];
     let pays = Pays {
         topic: Topic::HOT_SET_SENDS,
         thing: &thing,
@@ -364,7 +363,7 @@ pub(super) fn hot_set(records: &[&Record], (choice, sends): (Choice, &Advice)) -
         },
         leave: "SO_NTCOPY for a hot set's sake",
         least: Some(1.0),
-        run: &run,
+        run: &format!("ntcopy bench retention --kernel um --modes {mode}"),
     };
     let (mut advice, used) = pays.answer(&found);
     say_together(&mut advice, used, (mode, COPY));

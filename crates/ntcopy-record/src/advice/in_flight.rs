@@ -63,22 +63,11 @@ fn measure((seen, choice): (InFlight<'_>, Choice), points: &[Point<'_>]) -> Advi
     let object = (seen.bytes / sockets).max(SMALLEST_OBJECT);
     // The nearest power of two that is not larger.
     let object = Bytes(1 << object.ilog2()).argument();
-    let sockets = sockets.to_string();
-    let run = [
-        "ntcopy",
-        "bench",
-        "unix",
-        "--kernel",
-        "um",
-        "--family",
-        family,
-        "--modes",
-        choice.mode,
-        "--sockets",
-        &sockets,
-        "--object",
-        &object,
-    ];
+    let run = format!(
+        "ntcopy bench unix --kernel um --family {family} --modes {} --sockets {sockets} --object \
+         {object}",
+        choice.mode
+    );
     let about = Some(format!("{family} sockets"));
     Advice { about, ..Advice::no_evidence(Topic::SENDS, why, &run) }
 }

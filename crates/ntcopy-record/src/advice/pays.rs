@@ -20,7 +20,7 @@ pub struct Pays<'w> {
     /// where from some size on every cell wins.
     pub least: Option<f64>,
     /// The command that gives evidence.
-    pub run: &'w [&'w str],
+    pub run: &'w str,
 }
 
 impl Pays<'_> {

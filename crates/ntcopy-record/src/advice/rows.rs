@@ -24,7 +24,7 @@ pub struct Row {
     is_about: fn(&Record, &Cell) -> bool,
     setting: fn(Bytes) -> String,
     leave: &'static str,
-    run: &'static [&'static str],
+    run: &'static str,
     /// From which size on the library is non-temporal by its profile.
     now: Option<fn(&ProfileFacts) -> Option<u64>>,
 }
@@ -45,7 +45,7 @@ pub const LIBRARY: [Row; 3] = [
             )
         },
         leave: "non-temporal hints for the destination",
-        run: &["ntcopy", "bench", "memcpy", "--modes", "ours", "--destination", "cold"],
+        run: "ntcopy bench memcpy --modes ours --destination cold",
         now: None,
     },
     Row {
@@ -60,7 +60,7 @@ pub const LIBRARY: [Row; 3] = [
         is_about: |_, cell| word(&cell.params, "destination") == Some("hot"),
         setting: |_| "Hints::AUTO, the library's own choice".to_owned(),
         leave: "non-temporal stores into buffers in use",
-        run: &["ntcopy", "bench", "memcpy", "--modes", "ours,movnti", "--destination", "hot"],
+        run: "ntcopy bench memcpy --modes ours,movnti --destination hot",
         now: Some(|profile| profile.copy_from_bytes),
     },
     Row {
@@ -76,7 +76,7 @@ pub const LIBRARY: [Row; 3] = [
             )
         },
         leave: "non-temporal hints for fills",
-        run: &["ntcopy", "bench", "memset", "--modes", "ours"],
+        run: "ntcopy bench memset --modes ours",
         now: Some(|profile| profile.fill_from_bytes),
     },
 ];
@@ -99,7 +99,7 @@ pub const DAEMONS: Row = Row {
         )
     },
     leave: "--mode adaptive of storaged and proxyd",
-    run: &["ntcopy", "bench", "http", "--kernel", "um"],
+    run: "ntcopy bench http --kernel um",
     now: None,
 };
 

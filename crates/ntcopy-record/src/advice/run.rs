@@ -55,7 +55,7 @@ pub fn advice(records: &[&Record]) -> Advice {
 fn do_not_run(sends: &[Point<'_>]) -> Advice {
     let Some(gain) = Gain::of(sends) else {
         let why = "Hinted sends were not measured on this machine.";
-        return Advice::no_evidence(Topic::RUN, why, &RUN_SWEEP);
+        return Advice::no_evidence(Topic::RUN, why, RUN_SWEEP);
     };
     let why = format!(
         "Hinted sends do not win in every cell from any number of bytes in flight on: of {} {}.",
