@@ -32,9 +32,7 @@ pub use metric::{
 pub use measured::{CEILING, HINTED, IDLE, Measured};
 pub use sample::{is_short, quantile_ns};
 
-pub use bootstrap::{
-    interval, interval_missing, interval_of_geomean, interval_of_quotients, median,
-};
+pub use bootstrap::{interval, interval_of_geomean, interval_of_quotients, median};
 
 /// The fewest interleaved groups that make a result.
 ///
@@ -191,7 +189,7 @@ impl Versus {
     ) -> Versus {
         Versus {
             ratio: median(&ratios),
-            ci: interval_missing(&ratios, misses_permille),
+            ci: interval(&ratios, misses_permille),
             misses_permille,
             median: median(ours),
             other_median: median(theirs),

@@ -1,5 +1,6 @@
 //! Makes thresholds of figures. Pure.
 
+use ntcopy_record::MISSES_PERMILLE;
 use ntcopy_record::stats::{interval, median};
 
 /// The rates of two ways in the same rounds, as ratios.
@@ -13,7 +14,7 @@ pub fn best(rates: &[Vec<f64>]) -> usize {
     let Some(first) = rates.first() else { return 0 };
     let ratio = |way: &Vec<f64>| {
         let ratios = ratios(way, first);
-        (interval(&ratios).0 > 1.0).then(|| median(&ratios))
+        (interval(&ratios, MISSES_PERMILLE).0 > 1.0).then(|| median(&ratios))
     };
     let better = rates.iter().enumerate().skip(1).filter_map(|(at, way)| Some((at, ratio(way)?)));
     better.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(at, _)| at)

@@ -3,6 +3,7 @@
 use ntcopy::arch::{COPY_BACKENDS, FILL_BACKENDS};
 use ntcopy::policy::{Facts, NEVER, Policy};
 use ntcopy::{Method, Path, Turns};
+use ntcopy_record::MISSES_PERMILLE;
 use ntcopy_record::stats::{interval, median};
 
 use super::decide::{best, from_size, range, ratios};
@@ -190,7 +191,7 @@ fn mean_gain(cold: &[Vec<f64>], used: &[Vec<f64>]) -> f64 {
     let gain = |rates: &[Vec<f64>]| ratios(&rates[1], &rates[0]);
     let both: Vec<f64> =
         gain(cold).iter().zip(gain(used)).map(|(cold, used)| (cold * used).sqrt()).collect();
-    interval(&both).0
+    interval(&both, MISSES_PERMILLE).0
 }
 
 fn fill_sizes(meter: &mut Meter<'_>, sizes: &[u64], policy: &mut Policy) -> Result<(), Failure> {
@@ -227,7 +228,7 @@ fn by_size(
             ways.push(nontemporal(*size));
         }
         let used = meter.compare(*hot, *size, &ways)?;
-        reps.push((*size, interval(&ratios(&used[1], &used[0])).0));
+        reps.push((*size, interval(&ratios(&used[1], &used[0]), MISSES_PERMILLE).0));
         if let Some(ours) = used.get(2) {
             let fresh = meter.compare(*cold, *size, &[Way::Libc, nontemporal(*size)])?;
             scores.push((*size, score((ours, &used[0]), (&fresh[1], &fresh[0]))));

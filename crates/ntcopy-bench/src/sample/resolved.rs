@@ -52,8 +52,7 @@ fn is_resolved(
             .map(|(ours, theirs)| ours / theirs)
             .collect();
         ratios.len() < MIN_PAIRS
-            || Verdict::from_interval(stats::interval_missing(&ratios, permille))
-                != Verdict::Unresolved
+            || Verdict::from_interval(stats::interval(&ratios, permille)) != Verdict::Unresolved
     })
 }
 

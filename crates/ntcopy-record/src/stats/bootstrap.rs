@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::random::SplitMix64;
-use crate::record::MISSES_PERMILLE;
 
 /// Resamples that an interval is made from.
 const RESAMPLES: usize = 10_000;
@@ -22,17 +21,12 @@ pub fn median(values: &[f64]) -> f64 {
     f64::midpoint(sorted[last / 2], sorted[last.div_ceil(2)])
 }
 
-/// The 95 % percentile bootstrap interval of the median of `values`.
+/// The percentile bootstrap interval of the median of `values`, which may miss it in this part of
+/// 1000.
 ///
 /// Deterministic: the same values in the same order give the same interval.
 #[must_use]
-pub fn interval(values: &[f64]) -> (f64, f64) {
-    interval_missing(values, MISSES_PERMILLE)
-}
-
-/// The same interval for a median that may lie outside in this part of 1000.
-#[must_use]
-pub fn interval_missing(values: &[f64], permille: u32) -> (f64, f64) {
+pub fn interval(values: &[f64], permille: u32) -> (f64, f64) {
     let mut ranked = Ranked::new(values);
     let middles = ranked.drawn_middles();
     ranked.interval(&middles, permille)
@@ -220,21 +214,21 @@ mod tests {
         for many in [1, 2, 3, 4, 5, 6, 15, 16, 40] {
             // Some of them equal.
             let values: Vec<f64> = (0..many).map(|_| random.below(20) as f64 / 7.0).collect();
-            assert_eq!(interval(&values), plain_interval(&values), "{values:?}");
+            assert_eq!(interval(&values, 50), plain_interval(&values), "{values:?}");
         }
     }
 
     #[test]
     fn interval_of_five_is_their_span() {
         // P(median of 5 draws is the least) is 5.8 %, above the 2.5 % cut off.
-        assert_eq!(interval(&[1.0, 5.0, 2.0, 4.0, 3.0]), (1.0, 5.0));
+        assert_eq!(interval(&[1.0, 5.0, 2.0, 4.0, 3.0], 50), (1.0, 5.0));
     }
 
     #[test]
     fn interval_of_fifteen_drops_the_outlier() {
         let mut values: Vec<f64> = (0..14).map(|n| 1.0 + f64::from(n) / 100.0).collect();
         values.push(50.0);
-        let (low, high) = interval(&values);
+        let (low, high) = interval(&values, 50);
         assert!(low >= 1.0 && high < 1.2, "{low} {high}");
     }
 }

@@ -202,7 +202,7 @@ fn level_figures(record: &Record, nothing: &Cell, level: &str) -> Option<LevelFi
     };
     let rows: Vec<(&Cell, &Sample, Vec<f64>)> =
         of_level.iter().map(|(cell, sample)| (*cell, *sample, net(sample))).collect();
-    let noise = interval(&idle).1 - level.missing_lines;
+    let noise = interval(&idle, MISSES_PERMILLE).1 - level.missing_lines;
     for (cell, _, net) in &rows {
         if word(&cell.params, param::CALL) == Some("known-read") {
             let most = level.curve.last().map_or(0.0, |point| point.1);
@@ -251,7 +251,7 @@ fn one(
         call_ns: median(&took),
         displaced_lines,
         lines: median(&lines),
-        ci: interval(&lines),
+        ci: interval(&lines, MISSES_PERMILLE),
         per_kib: (bytes > 0).then(|| median(&lines) / (bytes as f64 / 1024.0)),
         each_lines: lines,
         is_at_least: level.is_full(displaced_lines),

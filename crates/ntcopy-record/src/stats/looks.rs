@@ -72,7 +72,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::bootstrap::{Middles, Ranked};
-    use super::super::{Verdict, interval_missing};
+    use super::super::{Verdict, interval};
     use super::*;
     use crate::random::SplitMix64;
 
@@ -174,7 +174,7 @@ mod tests {
     fn a_wider_promise_is_a_wider_interval() {
         let mut random = SplitMix64(3);
         let ratios: Vec<f64> = (0..30).map(|_| ratio(&mut random, 1.0, 0.1)).collect();
-        let (narrow, wide) = (interval_missing(&ratios, 50), interval_missing(&ratios, 10));
+        let (narrow, wide) = (interval(&ratios, 50), interval(&ratios, 10));
         assert!(wide.0 <= narrow.0 && wide.1 >= narrow.1 && wide != narrow, "{narrow:?} {wide:?}");
     }
 }
