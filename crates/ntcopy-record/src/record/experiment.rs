@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// The experiments that this version knows, each with its name.
 macro_rules! experiments {
     ($($(#[$doc:meta])* $kind:ident = $name:literal,)+) => {
-        #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-        #[serde(from = "String")]
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
         pub enum ExperimentKind {
-            $($(#[$doc])* $kind,)+
+            $($(#[$doc])* #[serde(rename = $name)] $kind,)+
             /// One that this version does not know, by its name.
+            #[serde(untagged)]
             Other(Box<str>),
         }
 
@@ -65,12 +65,6 @@ impl<S: AsRef<str>> From<S> for ExperimentKind {
     fn from(name: S) -> Self {
         let known = Self::KNOWN.iter().find(|known| known.as_str() == name.as_ref());
         known.cloned().unwrap_or_else(|| Self::Other(name.as_ref().into()))
-    }
-}
-
-impl Serialize for ExperimentKind {
-    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        out.serialize_str(self.as_str())
     }
 }
 
