@@ -218,18 +218,6 @@ pub fn advise(records: &[&Record], target: &Target) -> Vec<Advice> {
     all
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// Its directory or file.
-    pub place: String,
-    /// Its id, if it could be read.
-    pub id: Option<String>,
-    /// Why it does not count, if it does not.
-    pub not_counted: Option<String>,
-    /// The signature of its CPU, if it could be read.
-    pub cpu_signature: Option<String>,
-}
-
 /// Why a record does not count for a machine, if it does not.
 pub fn counts(record: &Record, machine: &Machine) -> Result<(), String> {
     if let Some(why) = &record.header.not_a_timing {

@@ -1,6 +1,6 @@
 //! Advice as text and as JSON.
 
-use ntcopy_record::advice::{Advice, Decision, Gain, Source, Target, Value};
+use ntcopy_record::advice::{Advice, Decision, Gain, Target, Value};
 use ntcopy_record::lists::grouped;
 use serde_json::{Value as Json, json};
 
@@ -17,6 +17,19 @@ pub struct Opening<'a> {
     pub origin: &'a str,
     /// What a page of these records says first.
     pub verdict: &'a [String],
+}
+
+/// A record that was found, and whether it counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// Its directory or file.
+    pub place: String,
+    /// Its id, if it could be read.
+    pub id: Option<String>,
+    /// Why it does not count, if it does not.
+    pub not_counted: Option<String>,
+    /// The signature of its CPU, if it could be read.
+    pub cpu_signature: Option<String>,
 }
 
 /// All of it for a terminal. Ends in a newline.

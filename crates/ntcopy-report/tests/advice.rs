@@ -4,8 +4,8 @@ mod common;
 
 use common::{synthetic_rounds, synthetic_sweep};
 use ntcopy_record::Record;
-use ntcopy_record::advice::{Advice, Decision, Source, Target, Topic, Value, advise};
-use ntcopy_report::advice::{Opening, terminal};
+use ntcopy_record::advice::{Advice, Decision, Target, Topic, Value, advise};
+use ntcopy_report::advice::{Opening, Source, terminal};
 
 fn target(record: &Record) -> Target {
     Target { machine: record.machine.clone(), profile: None, sysctls: [Some(0), None] }

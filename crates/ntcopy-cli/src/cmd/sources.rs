@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use ntcopy_bench::sample;
-use ntcopy_record::advice::{self, Source};
+use ntcopy_record::advice;
 use ntcopy_record::units::count;
 use ntcopy_record::{FILE_NAME, Machine, Record, foreign};
+use ntcopy_report::advice::Source;
 
 /// How deep below a folder records are looked for: a date, an experiment, and one to spare.
 const DEPTH: usize = 3;
