@@ -24,7 +24,7 @@ const PARAMS: [Param; 25] = [
     ("user", |value, _| Some(format!("the {} writes", text(value)))),
     ("use", bytes_written),
     ("source", heats),
-    ("threads", |value, _| counted(value, "thread").filter(|_| more(value))),
+    ("threads", |value, _| counted(value, "thread").filter(|_| *value != 1)),
     ("object_bytes", |value, _| sized("objects of", value)),
     ("request_bytes", both_ways),
     ("message_bytes", |value, _| sized("messages of", value)),
@@ -194,10 +194,6 @@ fn sized(what: &str, value: &Value) -> Option<String> {
     Some(format!("{what} {}", bytes(value)?))
 }
 
-fn more(value: &Value) -> bool {
-    value.as_u64().is_some_and(|count| count > 1)
-}
-
 fn counted(value: &Value, what: &str) -> Option<String> {
     Some(count(usize::try_from(value.as_u64()?).ok()?, what))
 }
@@ -253,7 +249,8 @@ fn large_rate(value: &Value, _: &Params) -> Option<String> {
 
 /// What came of the rate that was asked for is that, rounded.
 fn rate_unless_asked(value: &Value, params: &Params) -> Option<String> {
-    rate(value, params).filter(|_| !params.contains_key("large_rate"))
+    let rate = format!("at {:.1} GB/s", value.as_u64()? as f64 / 1e9);
+    (!params.contains_key("large_rate")).then_some(rate)
 }
 
 fn requests(value: &Value, params: &Params) -> Option<String> {
@@ -283,10 +280,6 @@ fn placed(value: &Value, params: &Params, other: &str, both: &str) -> Option<Str
 
 fn nothing(_: &Value, _: &Params) -> Option<String> {
     None
-}
-
-fn rate(value: &Value, _: &Params) -> Option<String> {
-    Some(format!("at {:.1} GB/s", value.as_u64()? as f64 / 1e9))
 }
 
 #[cfg(test)]

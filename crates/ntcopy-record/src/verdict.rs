@@ -22,7 +22,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
     if let Some(why) = &record.header.not_a_timing {
         let mut said = vec![format!("These are not timings ({why}), so there is no verdict.")];
         if record.header.experiment == ExperimentKind::Try {
-            said.extend(turns_without_verdict(record));
+            said.extend(turns_sentences(record).into_iter().skip(1));
         }
         return said;
     }
@@ -197,21 +197,16 @@ fn behind(record: &Record) -> Option<String> {
 /// For each level of the caches, how far known displacers are off; what the calls displaced is in
 /// the table.
 fn footprint_sentences(record: &Record) -> Vec<String> {
+    let of_level = |level: &LevelFigures| {
+        let (name, least) = (&level.level, level.least_lines);
+        let seen = format!("{name}: fewer than {least:.0} lines read cannot be seen.");
+        [format!("{name}: {}", level.sentence()), seen]
+    };
     let mut said: Vec<String> =
-        stats::footprint::levels(record).iter().flat_map(level_sentences).collect();
+        stats::footprint::levels(record).iter().flat_map(of_level).collect();
     if said.is_empty() {
         said.push("No level of the caches could be measured.".to_owned());
     }
-    said
-}
-
-fn level_sentences(level: &LevelFigures) -> Vec<String> {
-    let mut said = vec![format!("{}: {}", level.level, level.sentence())];
-    said.extend(
-        level.least_lines.map(|least| {
-            format!("{}: fewer than {least:.0} lines read cannot be seen.", level.level)
-        }),
-    );
     said
 }
 
@@ -226,10 +221,6 @@ fn turns_sentences(record: &Record) -> Vec<String> {
             record.samples.len()
         )],
     }
-}
-
-fn turns_without_verdict(record: &Record) -> Vec<String> {
-    turns_sentences(record).into_iter().skip(1).collect()
 }
 
 /// A warning where TCP that paces was between processes that were measured: that says more than

@@ -50,8 +50,6 @@ const SETUP: [Fact<Record>; 11] = [
     ("frequency governor", |r| or_none(r.machine.governor.as_deref())),
 ];
 
-const PROGRAM: [Fact<Record>; 1] = [("ntcopy", |r| Some(r.header.ntcopy.clone()))];
-
 const NONE: &str = "none";
 
 /// What a record tells of the machine that it was made on and of its kernel, what matters most first.
@@ -70,7 +68,7 @@ pub fn facts(record: &Record) -> Vec<(&'static str, String)> {
 pub fn differences(a: &Record, b: &Record) -> Vec<Difference> {
     let mut found = differing(&HARDWARE, &a.machine, &b.machine);
     found.extend(differing(&SETUP, a, b));
-    found.extend(differing(&PROGRAM, a, b));
+    found.extend(differing(&[("ntcopy", |r: &Record| Some(r.header.ntcopy.clone()))], a, b));
     found
 }
 

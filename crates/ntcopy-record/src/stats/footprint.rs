@@ -41,7 +41,7 @@ pub struct LevelFigures {
     /// Lines that were missing when nothing had happened: the median, taken off all others.
     pub missing_lines: f64,
     /// Below this number of lines that are read, nothing stands out of the noise.
-    pub least_lines: Option<f64>,
+    pub least_lines: f64,
     /// Lines read, and lines that they displaced of those primed.
     pub curve: Vec<(f64, f64)>,
     /// Known displacers, and as what they are found.
@@ -192,7 +192,7 @@ fn level_figures(record: &Record, nothing: &Cell, level: &str) -> Option<LevelFi
         primed_lines: number(&nothing.params, param::PRIMED)?,
         threshold_cycles: number(&nothing.params, param::THRESHOLD)?,
         missing_lines: median(&idle),
-        least_lines: None,
+        least_lines: 0.0,
         curve: Vec::new(),
         checks: Vec::new(),
         calls: Vec::new(),
@@ -210,7 +210,7 @@ fn level_figures(record: &Record, nothing: &Cell, level: &str) -> Option<LevelFi
             level.curve.push((known, median(net).max(most)));
         }
     }
-    level.least_lines = Some(level.equivalent(noise.max(1.0)));
+    level.least_lines = level.equivalent(noise.max(1.0));
     for (cell, sample, net) in &rows {
         let call = word(&cell.params, param::CALL).unwrap_or_default();
         match call.strip_prefix("check-") {

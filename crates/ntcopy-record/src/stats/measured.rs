@@ -38,22 +38,14 @@ impl<'a> Measured<'a> {
         let mut names = modes(record);
         let baseline = record.header.baseline.as_str();
         names.sort_by_key(|mode| (*mode != IDLE, *mode != baseline));
-        let all = names.into_iter().map(|mode| Measured::one(record, cell, mode));
+        let one = |mode: &'a str| {
+            let ours = record.samples.iter();
+            let samples = ours.filter(|s| s.cell == cell.cell && s.mode == mode).collect();
+            let (latencies, walks, versus) = Default::default();
+            Measured { record, cell, mode, samples, latencies, walks, versus }
+        };
+        let all = names.into_iter().map(one);
         all.filter(|one| !one.samples.is_empty()).collect()
-    }
-
-    fn one(record: &'a Record, cell: &'a Cell, mode: &'a str) -> Measured<'a> {
-        let ours = record.samples.iter();
-        let samples = ours.filter(|s| s.cell == cell.cell && s.mode == mode).collect();
-        Measured {
-            record,
-            cell,
-            mode,
-            samples,
-            latencies: OnceCell::new(),
-            walks: OnceCell::new(),
-            versus: RefCell::default(),
-        }
     }
 
     #[must_use]

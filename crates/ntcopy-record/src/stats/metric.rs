@@ -73,9 +73,9 @@ fn bytes_by(sample: &Sample, ns: u64) -> Option<f64> {
 }
 
 /// What a schedule offers is no throughput, and its CPU time is that of waiting; large values
-/// beside it are one.
+/// beside it are one. Latencies are kept of what came on a schedule.
 fn is_offered(experiment: &ExperimentKind, sample: &Sample) -> bool {
-    *experiment != ExperimentKind::App && sample::is_scheduled(sample)
+    *experiment != ExperimentKind::App && sample.series.contains_key("latency_ns")
 }
 
 fn throughput(experiment: &ExperimentKind, sample: &Sample) -> Option<f64> {

@@ -7,12 +7,6 @@ use crate::record::Sample;
 /// The part of what was offered that a sample has to have moved in time.
 const LEAST_OF_OFFERED: f64 = 0.98;
 
-/// Whether requests came on a schedule.
-#[must_use]
-pub fn is_scheduled(sample: &Sample) -> bool {
-    sample.series.contains_key("latency_ns")
-}
-
 /// Whether the traffic fell behind what was offered, so that it was not that of the other modes.
 #[must_use]
 pub fn is_short(sample: &Sample) -> bool {
