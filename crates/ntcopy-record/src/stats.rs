@@ -21,7 +21,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use crate::lists::unique;
-use crate::record::{Cell, Record};
+use crate::record::{Cell, Record, Sample};
 use crate::units::Ratio;
 
 pub use metric::{
@@ -234,7 +234,8 @@ pub fn geomean<'a>(all: impl IntoIterator<Item = &'a Versus>) -> Option<Ratio> {
 /// Compares two modes in a cell, group by group. None with fewer than [`MIN_PAIRS`] groups.
 #[must_use]
 pub fn versus(record: &Record, cell: u32, mode: &str, other: &str, metric: &str) -> Option<Versus> {
-    let (ours, theirs) = paired(record, cell, mode, other, metric);
+    let figure = |sample: &Sample| rate(&record.header.experiment, sample, metric);
+    let (ours, theirs) = paired(record, cell, [mode, other], figure);
     if ours.len() < MIN_PAIRS {
         return None;
     }
@@ -242,22 +243,20 @@ pub fn versus(record: &Record, cell: u32, mode: &str, other: &str, metric: &str)
     Some(Versus::new(ratios, [&ours, &theirs], record.misses_permille(cell)))
 }
 
-/// The rates of mode and baseline in the groups that have both.
+/// The figures of a mode and of another one in the groups that have both.
 fn paired(
     record: &Record,
     cell: u32,
-    mode: &str,
-    baseline: &str,
-    metric: &str,
+    [mode, other]: [&str; 2],
+    figure: impl Fn(&Sample) -> Option<f64>,
 ) -> (Vec<f64>, Vec<f64>) {
-    let experiment = &record.header.experiment;
     let mut groups: BTreeMap<u32, (Option<f64>, Option<f64>)> = BTreeMap::new();
     for sample in record.samples.iter().filter(|sample| sample.cell == cell) {
         let group = groups.entry(sample.pair).or_default();
         if sample.mode == mode {
-            group.0 = rate(experiment, sample, metric);
-        } else if sample.mode == baseline {
-            group.1 = rate(experiment, sample, metric);
+            group.0 = figure(sample);
+        } else if sample.mode == other {
+            group.1 = figure(sample);
         }
     }
     // A rate of nothing moved has no ratio.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{MIN_PAIRS, Verdict, Versus};
+use super::{MIN_PAIRS, Verdict, Versus, paired};
 use crate::record::{ExperimentKind, Params, Record, Sample, word};
 
 /// The program as it is: the baseline.
@@ -45,17 +45,11 @@ pub struct Outcome {
 /// What the record says; none with fewer than five pairs.
 #[must_use]
 pub fn outcome(record: &Record) -> Option<Outcome> {
-    let params = record.cells.first()?.params.clone();
+    let cell = record.cells.first()?;
+    let params = cell.params.clone();
     let metric = word(&params, METRIC)?.to_owned();
     let more_is_better = word(&params, BETTER)? == "more";
-    let of = |mode: &str| -> BTreeMap<u32, &Sample> {
-        let samples = record.samples.iter().filter(|sample| sample.mode == mode);
-        samples.map(|sample| (sample.pair, sample)).collect()
-    };
-    let (plain, hinted) = (of(PLAIN), of(HINTED));
-    let both =
-        |(pair, hinted): (&u32, &&Sample)| Some((figure(hinted)?, figure(plain.get(pair)?)?));
-    let (ours, theirs): (Vec<f64>, Vec<f64>) = hinted.iter().filter_map(both).unzip();
+    let (ours, theirs) = paired(record, cell.cell, [HINTED, PLAIN], figure);
     if ours.len() < MIN_PAIRS {
         return None;
     }
@@ -63,15 +57,19 @@ pub fn outcome(record: &Record) -> Option<Outcome> {
         if more_is_better { hinted / plain } else { plain / hinted }
     };
     let ratios = ours.iter().zip(&theirs).map(better).collect();
+    let counters = |mode: &'static str| {
+        let samples = record.samples.iter().filter(move |sample| sample.mode == mode);
+        samples.flat_map(|sample| &sample.counters)
+    };
     let mut counted: BTreeMap<String, u64> = BTreeMap::new();
-    for (name, bytes) in hinted.values().flat_map(|sample| &sample.counters) {
+    for (name, bytes) in counters(HINTED) {
         *counted.entry(name.clone()).or_default() += bytes;
     }
     Some(Outcome {
         metric,
-        versus: Versus::new(ratios, [&ours, &theirs], record.misses_permille(0)),
+        versus: Versus::new(ratios, [&ours, &theirs], record.misses_permille(cell.cell)),
         counted,
-        counted_plain: plain.values().flat_map(|sample| sample.counters.values()).sum(),
+        counted_plain: counters(PLAIN).map(|(_, bytes)| bytes).sum(),
         params,
     })
 }
