@@ -40,6 +40,9 @@ pub use bootstrap::{interval, interval_of_geomean, interval_of_quotients, median
 /// 94 of 100 cases; of four, in 88. Below five it would promise too much.
 pub const MIN_PAIRS: usize = 5;
 
+/// Bytes of a line of a cache.
+const LINE_BYTES: f64 = 64.0;
+
 /// Ratios that count as equal, where the whole interval lies within.
 pub const EQUAL: RangeInclusive<f64> = 0.97..=1.03;
 

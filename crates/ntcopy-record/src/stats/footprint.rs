@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Versus, interval, median};
+use super::{LINE_BYTES, Versus, interval, median};
 use crate::record::{Cell, ExperimentKind, MISSES_PERMILLE, Record, Sample, number, word};
 
 /// The trigger that does nothing: the baseline.
@@ -154,8 +154,6 @@ pub fn levels(record: &Record) -> Vec<LevelFigures> {
     }
     levels
 }
-
-const LINE_BYTES: f64 = 64.0;
 
 /// Bytes that a call moves for a byte of the cache that it displaces, more being better: the lines
 /// of its bytes by the equivalent lines read. None of another experiment's record, and of what is

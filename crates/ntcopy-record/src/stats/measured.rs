@@ -5,7 +5,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
 use super::sample::{self, pooled, quantile_ns};
-use super::{EQUAL, THROUGHPUT, Versus, WALKS, median, mode_median, modes, versus};
+use super::{EQUAL, LINE_BYTES, THROUGHPUT, Versus, WALKS, median, mode_median, modes, versus};
 use crate::record::{COUNTED_PERMILLE, Cell, Record, Sample, number};
 
 /// The mode without traffic. Nobody can choose it: it is what the others have above them.
@@ -18,8 +18,6 @@ pub const HINTED: [&str; 2] = ["nt", "adaptive"];
 const COPYING_NOTHING: [&str; 2] = ["sendfile", "vmsplice"];
 /// A quantile is given when at least this many answers took longer.
 const LEAST_BEYOND: f64 = 3.0;
-/// Bytes of a line, the unit of a walk.
-const LINE_BYTES: f64 = 64.0;
 
 pub struct Measured<'a> {
     pub record: &'a Record,
