@@ -10,7 +10,6 @@ mod glibc;
 mod hints;
 mod in_flight;
 mod pays;
-mod points;
 mod rows;
 mod run;
 #[cfg(test)]
@@ -18,11 +17,11 @@ mod tests;
 
 use serde::Serialize;
 
+use crate::judge::Claim;
 use crate::record::{Machine, Record};
 
 pub use hints::{Choice, is_round};
 pub use in_flight::{InFlight, for_program};
-pub use points::Gain;
 
 /// What a piece of advice is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -124,7 +123,7 @@ pub struct Advice {
     pub records: Vec<String>,
     /// What is gained, or lost: ratio and interval.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub gain: Option<Gain>,
+    pub gain: Option<Claim>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
     /// The command that would give evidence, or more of it.

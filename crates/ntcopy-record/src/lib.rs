@@ -1,13 +1,14 @@
 //! A record on disk, and what can be said of it.
 //!
 //! A record is the seam between measuring and judging. This crate has its types and its format
-//! (`docs/reference/record.md`), and pure functions of records: [`stats`], [`verdict`], [`compare`] and
-//! [`advice`] need neither the machine nor the code that measured. [`units`] are those of records
-//! and command lines; [`foreign`] makes text from outside safe to print.
+//! (`docs/reference/record.md`), and pure functions of records: [`stats`], [`judge`], [`verdict`],
+//! [`compare`] and [`advice`] need neither the machine nor the code that measured. [`units`] are
+//! those of records and command lines; [`foreign`] makes text from outside safe to print.
 
 pub mod advice;
 pub mod compare;
 pub mod foreign;
+pub mod judge;
 pub mod lists;
 pub mod params;
 pub mod random;

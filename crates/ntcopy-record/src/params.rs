@@ -1,5 +1,7 @@
 //! The parameters that tell one cell from another: a row each, with its words.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::lists::unique;
@@ -91,6 +93,39 @@ const AXES: [&str; 9] = [
     "offered_requests_per_1000_s",
     "offered_bytes_per_s",
 ];
+
+/// Parameters that say where and by what a cell was measured, and not what was.
+const NOT_ASKED: [&str; 14] = [
+    "primed_lines",
+    "threshold_cycles",
+    "app_version",
+    "offered_bytes_per_s",
+    "cpus",
+    "hardware_counters",
+    "note",
+    "region_bytes",
+    "libc_tuned_threshold_bytes",
+    "iterations",
+    "pipe_bytes",
+    "sndbuf_bytes",
+    "starts",
+    "offered_requests_per_1000_s",
+];
+
+/// What was asked in a cell, in one line: cells of two records with the same one are the same.
+///
+/// Left out is what the machine had a say in: CPUs, paths, sizes that follow from its caches.
+#[must_use]
+pub fn identity(params: &Params) -> String {
+    let asked: BTreeMap<&str, &Value> = params
+        .iter()
+        .map(|(name, value)| (name.as_str(), value))
+        .filter(|(name, _)| !NOT_ASKED.contains(name) && !name.starts_with("path_"))
+        .filter(|(name, _)| !name.ends_with("_path") && !name.ends_with("_cpu"))
+        .collect();
+    let words: Vec<String> = asked.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    words.join(" ")
+}
 
 /// A cell in words; `the only cell` where its parameters say nothing.
 #[must_use]

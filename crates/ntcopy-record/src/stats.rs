@@ -21,7 +21,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use crate::lists::unique;
-use crate::record::{Cell, Record, Sample};
+use crate::record::{Record, Sample};
 use crate::units::Ratio;
 
 pub use metric::{
@@ -32,7 +32,7 @@ pub use metric::{
 pub use measured::{CEILING, HINTED, IDLE, Measured};
 pub use sample::{is_short, quantile_ns};
 
-pub use bootstrap::{interval, interval_of_geomean, interval_of_quotients, median};
+pub use bootstrap::{interval, interval_of_geomean, median};
 
 /// The fewest interleaved groups that make a result.
 ///
@@ -121,33 +121,6 @@ impl Tally {
     }
 }
 
-/// One mode against the baseline, in one cell, by one metric.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CellResult<'r> {
-    pub cell: &'r Cell,
-    pub mode: &'r str,
-    /// Its name in [`METRICS`].
-    pub metric: &'static str,
-    pub versus: Versus,
-}
-
-/// Every result that the record holds: by cell, then mode in the order of the
-/// record, then metric. Fewer than [`MIN_PAIRS`] groups make none.
-#[must_use]
-pub fn results(record: &Record) -> Vec<CellResult<'_>> {
-    let baseline = record.header.baseline.as_str();
-    let mut results = Vec::new();
-    for cell in &record.cells {
-        for mode in modes(record).into_iter().filter(|mode| *mode != baseline) {
-            for metric in METRICS.iter().map(|metric| metric.name) {
-                let versus = versus(record, cell.cell, mode, baseline, metric);
-                results.extend(versus.map(|versus| CellResult { cell, mode, metric, versus }));
-            }
-        }
-    }
-    results
-}
-
 /// The modes that have samples, in the order in which they first appear.
 #[must_use]
 pub fn modes(record: &Record) -> Vec<&str> {
@@ -172,6 +145,8 @@ pub fn mode_median(record: &Record, cell: u32, mode: &str, metric: &str) -> Opti
 pub struct Versus {
     /// The ratio in each group that had both sides.
     pub ratios: Vec<f64>,
+    /// Of a ratio relative to one that was measured apart, that one's in each of its own groups.
+    pub apart: Vec<f64>,
     pub ratio: f64,
     /// Interval of that median: low, high.
     pub ci: (f64, f64),
@@ -197,6 +172,22 @@ impl Versus {
             median: median(ours),
             other_median: median(theirs),
             ratios,
+            apart: Vec::new(),
+        }
+    }
+
+    /// A ratio relative to one that was measured apart; the medians are the two ratios. The interval
+    /// draws the groups of both anew, each by itself.
+    pub(crate) fn relative_to(&self, other: &Versus) -> Versus {
+        let misses_permille = self.misses_permille.min(other.misses_permille);
+        Versus {
+            ratio: self.ratio / other.ratio,
+            ci: interval_of_geomean(&[(&self.ratios, &other.ratios)], misses_permille),
+            misses_permille,
+            median: self.ratio,
+            other_median: other.ratio,
+            ratios: self.ratios.clone(),
+            apart: other.ratios.clone(),
         }
     }
 
@@ -228,7 +219,8 @@ pub fn geomean<'a>(all: impl IntoIterator<Item = &'a Versus>) -> Option<Ratio> {
         return Some(only.result());
     }
     let logs: f64 = all.iter().map(|versus| versus.ratio.ln()).sum();
-    let lists: Vec<&[f64]> = all.iter().map(|versus| versus.ratios.as_slice()).collect();
+    let lists: Vec<(&[f64], &[f64])> =
+        all.iter().map(|versus| (&versus.ratios[..], &versus.apart[..])).collect();
     let permille = all.iter().map(|versus| versus.misses_permille).min()?;
     let ci = interval_of_geomean(&lists, permille);
     Some(Ratio { ratio: (logs / all.len() as f64).exp(), ci })

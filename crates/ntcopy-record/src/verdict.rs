@@ -1,12 +1,11 @@
 //! Turns results into plain sentences. Pure functions of records.
 
-mod wins;
-
+use crate::judge::{Claim, IN_FLIGHT, Point, Question, cells, least, results, tally, wins_from};
 use crate::lists::{grouped, unique};
 use crate::record::{Cell, ExperimentKind, LookEnd, Record};
 use crate::stats::footprint::LevelFigures;
 use crate::stats::{
-    self, HINTED, IDLE, METRICS, Measured, THROUGHPUT, Verdict, Versus, geomean, is_short, versus,
+    self, CEILING, HINTED, IDLE, METRICS, Measured, THROUGHPUT, Verdict, Versus, is_short, words,
 };
 use crate::units::{count, percent, sentence};
 
@@ -47,13 +46,8 @@ fn comparison(record: &Record) -> Vec<String> {
         let before = sentences.len();
         for other in others(record, mode) {
             let metrics = METRICS.iter().filter(|metric| metric.is_whole);
-            sentences.extend(metrics.filter_map(|metric| {
-                wins::sentence(
-                    &cells(record, (mode, &other), metric.name),
-                    (mode, &other),
-                    metric.name,
-                )
-            }));
+            let asked = metrics.map(|one| Question { mode, other: &other, metric: one.name });
+            sentences.extend(asked.filter_map(|question| answer(record, question)));
         }
         if sentences.len() == before {
             sentences.push(no_result(record, mode));
@@ -63,6 +57,33 @@ fn comparison(record: &Record) -> Vec<String> {
         sentences.push(format!("Nothing was compared with {}.", record.header.baseline));
     }
     sentences
+}
+
+/// What the cells answer to a question, in a sentence; none where no cell does.
+fn answer(record: &Record, question: Question<'_>) -> Option<String> {
+    let of_cell = |cell| question.of(record, cell);
+    let points: Vec<Point<'_>> = record.cells.iter().filter_map(of_cell).collect();
+    let Question { mode, other, metric } = question;
+    let most = points.iter().max_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio))?;
+    let (least, most) = (least(&points)?.in_words(), most.in_words());
+    let head = format!("{mode} relative to {other}, {}: ", words(metric));
+    if mode == IDLE {
+        let most = if points.len() > 1 { format!(" to {most}") } else { String::new() };
+        return Some(format!("{head}the {CEILING}, {least}{most}."));
+    }
+    if let [only] = &points[..] {
+        return Some(format!("{head}{}, {least}.", only.verdict().as_str()));
+    }
+    let is_in_flight = points.iter().all(|point| point.size.of == IN_FLIGHT);
+    let from = wins_from(&points).filter(|(_, is_other_below)| is_in_flight && *is_other_below);
+    let from = from.map_or(String::new(), |(from, _)| format!("; every cell wins from {from} on"));
+    let words =
+        [("win", "wins"), ("loss", "losses"), ("equal", "equal"), ("unresolved", "unresolved")];
+    Some(format!(
+        "{head}{} among {}, from {least} to {most}{from}.",
+        tally(&points).words(words),
+        cells(points.len()),
+    ))
 }
 
 /// The modes beside the baseline that the record mentions, samples or not.
@@ -99,16 +120,6 @@ fn others(record: &Record, mode: &str) -> Vec<String> {
     others
 }
 
-/// A mode against another in every cell that has both.
-fn cells<'a>(
-    record: &'a Record,
-    (mode, other): (&str, &str),
-    metric: &str,
-) -> Vec<(&'a Cell, Versus)> {
-    let of_cell = |cell: &'a Cell| Some((cell, versus(record, cell.cell, mode, other, metric)?));
-    record.cells.iter().filter_map(of_cell).collect()
-}
-
 /// Why a mode is compared by nothing.
 fn no_result(record: &Record, mode: &str) -> String {
     match record.unavailable.iter().find(|line| line.mode == mode) {
@@ -127,19 +138,19 @@ fn no_result(record: &Record, mode: &str) -> String {
 fn against_peers(record: &Record) -> Option<String> {
     let mut peers = stats::modes(record);
     peers.retain(|mode| !OURS.contains(mode));
-    let against_best = |cell: &Cell| {
+    let against_best = record.cells.iter().filter_map(|cell| {
         let median = |peer: &str| stats::mode_median(record, cell.cell, peer, THROUGHPUT);
         let rated = peers.iter().filter_map(|peer| Some((*peer, median(peer)?)));
         let (best, _) = rated.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        Some((best, cell.cell, versus(record, cell.cell, OURS[0], best, THROUGHPUT)?))
-    };
-    let cells: Vec<(&str, u32, Versus)> = record.cells.iter().filter_map(against_best).collect();
-    let mean = geomean(cells.iter().map(|(.., versus)| versus))?;
-    let (peer, cell, versus) = cells.iter().min_by(|a, b| a.2.ratio.total_cmp(&b.2.ratio))?;
+        Question { mode: OURS[0], other: best, metric: THROUGHPUT }.of(record, cell)
+    });
+    let points: Vec<Point<'_>> = against_best.collect();
+    let (mean, worst) = (Claim::of(&points)?, least(&points)?);
     Some(format!(
-        "Over {} ours is at {mean} of the best peer of each (geometric mean); worst, against {peer}, {}.",
-        count(cells.len(), "cell"),
-        wins::at(versus, record.cell(*cell)?),
+        "Over {} ours is at {mean} of the best peer of each (geometric mean); worst, against {}, {}.",
+        cells(points.len()),
+        worst.question.other,
+        worst.in_words(),
     ))
 }
 
@@ -240,8 +251,8 @@ fn pacing_sentence(record: &Record) -> Option<String> {
 
 /// One sentence of all results whose interval is too wide to say anything; none where there are none.
 fn unresolved(record: &Record) -> Option<String> {
-    let mut all = stats::results(record);
-    all.retain(|result| result.mode != stats::IDLE);
+    let mut all = results(record);
+    all.retain(|result| result.question.mode != IDLE);
     let wide = all.iter().map(|result| &result.versus);
     let wide: Vec<&Versus> =
         wide.filter(|versus| versus.verdict() == Verdict::Unresolved).collect();

@@ -1,6 +1,7 @@
 //! Advice as text and as JSON.
 
-use ntcopy_record::advice::{Advice, Decision, Gain, Target, Value};
+use ntcopy_record::advice::{Advice, Decision, Target, Value};
+use ntcopy_record::judge::Claim;
 use ntcopy_record::lists::grouped;
 use serde_json::{Value as Json, json};
 
@@ -169,7 +170,7 @@ pub(crate) fn headline(advice: &Advice) -> String {
     }
 }
 
-fn gained(gain: &Gain) -> String {
+fn gained(gain: &Claim) -> String {
     if gain.cells == 1 {
         return format!("{gain}, 1 cell");
     }

@@ -1,12 +1,11 @@
 //! Two sides of records held against each other, as text, as JSON and as a page.
 
-use ntcopy_record::compare::{
-    Compared, Comparison, Difference, Figures, differences, groups, sentences,
-};
+use ntcopy_record::compare::{Compared, Comparison, Difference, differences, groups, sentences};
+use ntcopy_record::judge::{Point, Question};
 use ntcopy_record::lists::grouped;
 use ntcopy_record::params::{axes, axis_words, group_words};
 use ntcopy_record::stats::{Verdict, words};
-use ntcopy_record::{Header, Record};
+use ntcopy_record::{Cell, Record};
 use serde_json::{Value, json};
 
 use crate::table;
@@ -90,12 +89,12 @@ pub(crate) fn grids(comparison: &Comparison<'_>) -> Vec<Grid> {
 fn tables(cells: &[&Compared<'_>]) -> Vec<Grid> {
     let axes = axes(&cells.iter().map(|one| one.a.cell.clone()).collect::<Vec<_>>());
     let rows = cells.iter().map(|one| (group_words(&one.a.cell.params, &axes).0, row(one, &axes)));
-    let Compared { mode, metric, a, .. } = cells[0];
-    let Header { experiment, baseline, .. } = &a.record.header;
+    let Point { question: Question { mode, other, metric }, record, .. } = &cells[0].a;
+    let experiment = &record.header.experiment;
     let table = |(common, rows): (String, Vec<Vec<String>>)| {
         let common = if common.is_empty() { common } else { format!("; {common}") };
         Grid {
-            heading: format!("{experiment}: {mode} / {baseline}, by {}{common}", words(metric)),
+            heading: format!("{experiment}: {mode} / {other}, by {}{common}", words(metric)),
             header: HEADER.map(str::to_owned).into(),
             rows,
         }
@@ -104,13 +103,13 @@ fn tables(cells: &[&Compared<'_>]) -> Vec<Grid> {
 }
 
 fn row(cell: &Compared<'_>, axes: &[&str]) -> Vec<String> {
-    let verdict = match cell.verdict {
+    let verdict = match cell.versus.verdict() {
         Verdict::Win => "better in B",
         Verdict::Loss => "worse in B",
         verdict => verdict.as_str(),
     };
-    let ratios = [cell.a.versus.result(), cell.b.versus.result(), cell.quotient];
-    let ratios = ratios.map(|ratio| ratio.to_string());
+    let ratios = [&cell.a.versus, &cell.b.versus, &cell.versus];
+    let ratios = ratios.map(|versus| versus.result().to_string());
     [&[axis_words(&cell.a.cell.params, axes)], &ratios[..], &[verdict.to_owned()]].concat()
 }
 
@@ -135,7 +134,7 @@ pub fn object(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison<'_>) -> Value 
 }
 
 fn cell_json(cell: &Compared<'_>) -> Value {
-    let figures = |one: &Figures<'_>| {
+    let figures = |one: &Point<'_>| {
         json!({
             "record": one.record.header.id,
             "ratio": one.versus.ratio,
@@ -144,17 +143,18 @@ fn cell_json(cell: &Compared<'_>) -> Value {
             "baseline_median": whole(one.versus.other_median),
         })
     };
+    let Point { question, record, cell: Cell { params, .. }, .. } = &cell.a;
     json!({
-        "experiment": cell.a.record.header.experiment,
-        "params": cell.a.cell.params,
-        "mode": cell.mode,
-        "baseline": cell.a.record.header.baseline,
-        "metric": cell.metric,
+        "experiment": record.header.experiment,
+        "params": params,
+        "mode": question.mode,
+        "baseline": question.other,
+        "metric": question.metric,
         "a": figures(&cell.a),
         "b": figures(&cell.b),
-        "ratio": cell.quotient.ratio,
-        "ci": cell.quotient.ci,
-        "verdict": cell.verdict.as_str(),
+        "ratio": cell.versus.ratio,
+        "ci": cell.versus.ci,
+        "verdict": cell.versus.verdict().as_str(),
     })
 }
 

@@ -1,7 +1,8 @@
 //! The object that `ntcopy bench --json` prints.
 
+use ntcopy_record::judge::{Point, Question, results};
 use ntcopy_record::lists::unique;
-use ntcopy_record::stats::{self, CEILING, CellResult, IDLE};
+use ntcopy_record::stats::{self, CEILING, IDLE};
 use ntcopy_record::{Cell, Record, RunError};
 use serde_json::{Value, json};
 
@@ -32,12 +33,12 @@ pub fn object(record: &Record) -> Value {
     if let Tables::Own(_, object) = shown.tables {
         return object(record);
     }
-    let results = stats::results(record);
+    let results = results(record);
     let mut list: Vec<Value> = Vec::new();
     for cell in &record.cells {
         for mode in modes(record) {
-            let ours = |result: &&CellResult<'_>| result.cell == cell && result.mode == mode;
-            list.extend(results.iter().filter(ours).map(|result| figures(record, result)));
+            let ours = |point: &&Point<'_>| point.cell == cell && point.question.mode == mode;
+            list.extend(results.iter().filter(ours).map(figures));
             let failed = |error: &&RunError| error.cell == cell.cell && error.mode == mode;
             list.extend(record.errors.iter().filter(failed).map(|e| failure(record, cell, e)));
             list.extend(unavailable(record, cell, mode).map(|why| {
@@ -75,14 +76,15 @@ fn unavailable<'a>(record: &'a Record, cell: &Cell, mode: &str) -> Option<&'a st
     line.map(|line| line.why.as_str())
 }
 
-fn figures(record: &Record, CellResult { cell, mode, metric, versus }: &CellResult<'_>) -> Value {
+fn figures(Point { question, record, cell, versus, .. }: &Point<'_>) -> Value {
+    let Question { mode, metric, .. } = *question;
     let mut object = entry(record, Some(cell), mode);
-    object["metric"] = (*metric).into();
+    object["metric"] = metric.into();
     object["median"] = (versus.median.round() as u64).into();
     object["baseline_median"] = (versus.other_median.round() as u64).into();
     object["ratio"] = versus.ratio.into();
     object["ci"] = json!(versus.ci);
-    object["verdict"] = if *mode == IDLE { CEILING } else { versus.verdict().as_str() }.into();
+    object["verdict"] = if mode == IDLE { CEILING } else { versus.verdict().as_str() }.into();
     object
 }
 

@@ -1,7 +1,7 @@
 //! What records come to before anything else is read: the advice about sends, in the words of
 //! `ntcopy advise`.
 
-use ntcopy_record::advice::{self, Advice, Choice, Decision, Gain, Target, Topic, Value};
+use ntcopy_record::advice::{self, Advice, Choice, Decision, Target, Topic, Value};
 use ntcopy_record::stats::Verdict;
 use ntcopy_record::{Machine, Record, compare, verdict};
 
@@ -107,7 +107,7 @@ fn sends(all: &[Advice]) -> Option<&Advice> {
 /// `Hint large sends: 1.15x to 1.26x from 16 MiB in flight on; they lose below`.
 fn answer(sends: &Advice) -> Option<String> {
     let gain = sends.gain.as_ref()?;
-    let range = range(gain);
+    let range = gain.range();
     let answer = match (sends.decision, &sends.wins_from) {
         (Decision::Set, Some(from)) => {
             let loses = if from.loses_below { "; they lose below" } else { "" };
@@ -122,12 +122,6 @@ fn answer(sends: &Advice) -> Option<String> {
         _ => format!("Whether hints pay here is unresolved: {range}"),
     };
     Some(answer)
-}
-
-/// `1.20x to 1.90x`, over the cells of a gain.
-fn range(gain: &Gain) -> String {
-    let (least, most) = (text::ratio(gain.least.ratio), text::ratio(gain.most.ratio));
-    if least == most { least } else { format!("{least} to {most}") }
 }
 
 /// What is advised about sends, and beside it what differs from what the kernel starts with; no number

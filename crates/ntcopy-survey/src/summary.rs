@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use ntcopy_record::compare::identity;
+use ntcopy_record::params::identity;
 use ntcopy_record::stats::{self, P50, P99, PER_CPU, THROUGHPUT, WALKS, WALKS_P99, versus};
 use ntcopy_record::{Cell, ExperimentKind, Machine, Params, Record};
 use serde::{Deserialize, Serialize};

@@ -5,9 +5,9 @@
 //! nowhere else; only these tell anything.
 
 use super::pays::Pays;
-use super::points::{Point, Question, number, points};
-use super::{Advice, Decision, Target, Topic, Value};
-use crate::record::{Cell, Machine, Record};
+use super::{Advice, Decision, Target, Topic, Value, WinsFrom};
+use crate::judge::{Point, Question};
+use crate::record::{Cell, Machine, Record, number};
 use crate::stats::THROUGHPUT;
 use crate::units::Bytes;
 
@@ -85,20 +85,18 @@ pub fn advice(function: &Function, records: &[&Record], target: &Target) -> Advi
     let pays = Pays {
         topic: function.topic,
         thing: &thing,
-        unit: "a call",
         setting: &|from| format!("GLIBC_TUNABLES={tunable}={}", from.0),
         leave: &format!("another threshold of {}", function.name),
         least: None,
         run: &run,
     };
-    let (mut advice, used) = pays.answer(&points);
-    if let (Decision::Set, Some(smallest)) = (advice.decision, used.first()) {
-        if smallest.size_bytes == now {
+    let (mut advice, _) = pays.answer(&points, 0);
+    match advice.wins_from {
+        Some(WinsFrom { bytes, .. }) if bytes == now => {
             advice.decision = Decision::AsItIs;
             advice.why.push_str(" That is how it is set already.");
-        } else {
-            advice.value = Some(Value::Glibc { name: tunable, value: smallest.size_bytes });
         }
+        from => advice.value = from.map(|from| Value::Glibc { name: tunable, value: from.bytes }),
     }
     advice.current = Some(format!("{tunable}={now} ({})", Bytes(now)));
     advice
@@ -119,14 +117,8 @@ fn sooner<'a>(function: &Function, records: &[&'a Record]) -> Vec<Point<'a>> {
         let between = || Some((other?..own?).contains(&size?));
         between().unwrap_or(false)
     };
-    let question = Question {
-        experiment: function.name.into(),
-        mode: TUNED,
-        other: LIBC,
-        metric: THROUGHPUT,
-        size: "size_bytes",
-    };
-    points(records, &question, &is_between)
+    let question = Question { mode: TUNED, other: LIBC, metric: THROUGHPUT };
+    question.of_cells(records, &function.name.into(), &is_between)
 }
 
 /// What measures sizes from the level-2 cache, since what fits that is better left there, in powers

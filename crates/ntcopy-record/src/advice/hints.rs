@@ -1,11 +1,11 @@
 //! Hints on sends: one choice for a machine, which every piece of advice about sends follows.
 
 use super::pays::{Pays, name_kernel, say_together};
-use super::points::{Gain, Point, Question, cells, ids, points, split, tally, word};
 use super::{Advice, Decision, Target, Topic, Value};
+use crate::judge::{Claim, Point, Question, cells, ids, outcomes, split};
 use crate::lists::unique;
-use crate::record::{Cache, Cell, ExperimentKind, Machine, Record};
-use crate::stats::{EQUAL, THROUGHPUT, Verdict, WALKS, versus};
+use crate::record::{Cache, Cell, ExperimentKind, Machine, Record, word};
+use crate::stats::{EQUAL, THROUGHPUT, Verdict, WALKS};
 use crate::units::Bytes;
 
 pub(super) const COPY: &str = "copy";
@@ -44,9 +44,9 @@ impl Choice {
     /// was can be told.
     #[must_use]
     pub fn from_records(records: &[&Record]) -> Choice {
-        let gain = |mode, other| Gain::of(&rounds(records, "unix", mode, other));
+        let gain = |mode, other| Claim::of(&rounds(records, "unix", mode, other));
         let Some(obeyed) = gain(NT, COPY) else { return Choice::RULE };
-        let is_better = |beside: Gain| beside.all.ci.0 > *EQUAL.end();
+        let is_better = |beside: Claim| beside.all.ci.0 > *EQUAL.end();
         match gain(ADAPTIVE, COPY) {
             None => Choice::OBEY,
             Some(_) if obeyed.verdict != Verdict::Win => Choice::RULE,
@@ -67,17 +67,11 @@ impl Choice {
 pub(super) fn rounds<'a>(
     records: &[&'a Record],
     family: &str,
-    mode: &str,
-    other: &str,
+    mode: &'a str,
+    other: &'a str,
 ) -> Vec<Point<'a>> {
-    let question = Question {
-        experiment: ExperimentKind::Unix,
-        mode,
-        other,
-        metric: THROUGHPUT,
-        size: "in_flight_bytes",
-    };
-    points(records, &question, &|_, cell| is_round(cell, family))
+    let question = Question { mode, other, metric: THROUGHPUT };
+    question.of_cells(records, &ExperimentKind::Unix, &|_, cell| is_round(cell, family))
 }
 
 /// Whether a cell is of objects over sockets of a family, in rounds.
@@ -117,7 +111,6 @@ pub(super) fn hinted(
     let pays = Pays {
         topic: Topic::SENDS,
         thing: &choice.sends(family),
-        unit: "in flight",
         setting: &|from| {
             let option = choice.option;
             format!("{option} in programs with {from} or more in flight on {family} sockets")
@@ -126,7 +119,7 @@ pub(super) fn hinted(
         least: Some(least),
         run: RUN_SWEEP,
     };
-    let (mut advice, used) = pays.answer_from(points, beside);
+    let (mut advice, used) = pays.answer(points, beside);
     name_kernel(&mut advice, used);
     Advice { about: Some(format!("{family} sockets")), ..advice }
 }
@@ -165,7 +158,7 @@ pub(super) fn setting(
         (advice.setting, advice.value) = (setting.map(|setting| setting + default), value);
         // None beside itself.
         let against_rule = rounds(records, "unix", choice.mode, ADAPTIVE);
-        if let Some(gain) = Gain::of(&against_rule) {
+        if let Some(gain) = Claim::of(&against_rule) {
             let over = cells(gain.cells);
             let words =
                 format!(" Over {over} they are at {gain} of sends that the rule decides about.");
@@ -181,19 +174,19 @@ pub(super) fn setting(
 /// all cells together, as a sum of logarithms, so that one cell that something disturbed does not
 /// decide alone; where they gain nowhere it is beyond all that was measured. None without cells.
 pub(super) fn best_number(cells: &[Point<'_>]) -> Option<u64> {
-    let most = cells.last()?.size_bytes;
+    let most = cells.last()?.size.bytes;
     let (mut sum, mut best) = (0.0, (0.0, None));
     // Cells with as much go one way together.
-    for alike in cells.chunk_by(|a, b| a.size_bytes == b.size_bytes).rev() {
+    for alike in cells.chunk_by(|a, b| a.size == b.size).rev() {
         for point in alike.iter().rev() {
             sum += point.versus.ratio.ln();
         }
         if sum > best.0 {
-            best = (sum, Some(alike[0].size_bytes));
+            best = (sum, Some(alike[0].size.bytes));
         }
     }
     // Half way to what is copied normally, as the rule meets neither to the byte.
-    let below = |bytes| split(cells, bytes).0.last().map_or(0, |point| point.size_bytes);
+    let below = |bytes| split(cells, bytes).0.last().map_or(0, |point| point.size.bytes);
     let half_way = |bytes: u64| bytes.midpoint(below(bytes));
     Some(best.1.map_or((most + 1).next_power_of_two(), half_way))
 }
@@ -205,7 +198,7 @@ pub(super) fn cache_bytes(records: &[&Record], choice: Choice, target: &Target) 
             let set = target.sysctls[1].filter(|bytes| *bytes > 0);
             let now = set.unwrap_or_else(|| own_number(&target.machine));
             let mut together = beside_hot_set(records, NT, THROUGHPUT);
-            together.retain(|point| (now..bytes).contains(&point.size_bytes));
+            together.retain(|point| (now..bytes).contains(&point.size.bytes));
             judge_number(bytes, (&cells, &together), choice)
         }
         None => {
@@ -240,10 +233,10 @@ fn judge_number(
     choice: Choice,
 ) -> Advice {
     let (other, gaining) = split(cells_of, bytes);
-    let gain = Gain::of(gaining);
+    let gain = Claim::of(gaining);
     let mut why = why_number(Bytes(bytes), gaining, other);
     // Where hints lose with this number, they may win with the kernel's own.
-    let judged = |gain: Option<Gain>| match gain.map(|gain| gain.verdict) {
+    let judged = |gain: Option<Claim>| match gain.map(|gain| gain.verdict) {
         Some(Verdict::Win) => Decision::Set,
         Some(Verdict::Unresolved) => Decision::Unresolved,
         _ => Decision::AsItIs,
@@ -264,7 +257,7 @@ fn judge_number(
         (_, None) => (judged(gain), gain),
     };
     if decision == Decision::Set {
-        let together = Gain::of(together);
+        let together = Claim::of(together);
         why.push_str(&what_decides(together));
         if together.is_some_and(|gain| gain.verdict == Verdict::Win) {
             decision = Decision::AsItIs;
@@ -281,7 +274,7 @@ fn judge_number(
 
 /// Whether sends alone decide, by what sends and another program's walks together gain below the
 /// number.
-fn what_decides(together: Option<Gain>) -> String {
+fn what_decides(together: Option<Claim>) -> String {
     let Some(gain) = together else {
         return " Sends alone decide: sends and another program's walks together were not measured \
                 below that (ntcopy bench retention)."
@@ -301,7 +294,7 @@ fn what_decides(together: Option<Gain>) -> String {
 }
 
 fn why_number(from: Bytes, gaining: &[Point<'_>], other: &[Point<'_>]) -> String {
-    let [gain, below] = [gaining, other].map(|cells| tally(cells, "in flight"));
+    let [gain, below] = [gaining, other].map(outcomes);
     match (gaining, other) {
         ([], _) => format!(
             "Nowhere do obeyed hints gain: of {} {below}. With {from} all of these are copied normally.",
@@ -316,28 +309,27 @@ fn why_number(from: Bytes, gaining: &[Point<'_>], other: &[Point<'_>]) -> String
 
 /// What a rule that meets the number would make of the cells, by what the rule made of them: nt
 /// from the number on, copy below it, each by adaptive. None where the rule was not measured.
-fn beside_rule(cells_of: &[Point<'_>], bytes: u64) -> Option<Gain> {
+fn beside_rule(cells_of: &[Point<'_>], bytes: u64) -> Option<Claim> {
     let all: Vec<_> = cells_of
         .iter()
         .filter_map(|point| {
-            let mode = if point.size_bytes >= bytes { NT } else { COPY };
-            versus(point.record, point.cell.cell, mode, ADAPTIVE, THROUGHPUT)
+            let mode = if point.size.bytes >= bytes { NT } else { COPY };
+            Question { mode, other: ADAPTIVE, metric: THROUGHPUT }.of(point.record, point.cell)
         })
         .collect();
-    Gain::over(&all)
+    Claim::of(&all)
 }
 
 /// Sends beside another program's hot set on the sender's CPU, by the bytes in flight: its walks, or
 /// sends and walks together.
-fn beside_hot_set<'a>(records: &[&'a Record], mode: &str, metric: &'static str) -> Vec<Point<'a>> {
-    let question = Question {
-        experiment: ExperimentKind::Retention,
-        mode,
-        other: COPY,
-        metric,
-        size: "in_flight_bytes",
-    };
-    points(records, &question, &|_, cell| word(&cell.params, "form") == Some("victim"))
+fn beside_hot_set<'a>(
+    records: &[&'a Record],
+    mode: &'static str,
+    metric: &'static str,
+) -> Vec<Point<'a>> {
+    let is_victim = |_: &Record, cell: &Cell| word(&cell.params, "form") == Some("victim");
+    let question = Question { mode, other: COPY, metric };
+    question.of_cells(records, &ExperimentKind::Retention, &is_victim)
 }
 
 /// What hinted sends leave of a hot set on the sender's CPU, hinted as was chosen for sends.
@@ -356,7 +348,6 @@ pub(super) fn hot_set(records: &[&Record], (choice, sends): (Choice, &Advice)) -
     let pays = Pays {
         topic: Topic::HOT_SET_SENDS,
         thing: &thing,
-        unit: "in flight",
         setting: &|_| match sends.decision {
             Decision::Set => format!("{option} as for the sends, for the hot set's sake too"),
             _ => format!("{option} in programs whose hot data matters more than the sends"),
@@ -365,8 +356,8 @@ pub(super) fn hot_set(records: &[&Record], (choice, sends): (Choice, &Advice)) -
         least: Some(1.0),
         run: &format!("ntcopy bench retention --kernel um --modes {mode}"),
     };
-    let (mut advice, used) = pays.answer(&found);
-    say_together(&mut advice, used, (mode, COPY));
+    let (mut advice, used) = pays.answer(&found, 0);
+    say_together(&mut advice, used);
     name_kernel(&mut advice, used);
     advice
 }

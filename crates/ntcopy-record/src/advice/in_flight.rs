@@ -1,8 +1,8 @@
 //! A program that runs: what hinted sends are worth with as much in flight as it has.
 
 use super::hints::{COPY, Choice, hinted, rounds};
-use super::points::Point;
 use super::{Advice, Decision, Topic};
+use crate::judge::Point;
 use crate::record::Record;
 use crate::units::Bytes;
 
@@ -41,8 +41,8 @@ pub fn for_program(records: &[&Record], seen: InFlight<'_>) -> Advice {
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
     let choice = Choice::from_records(&records);
     let points = rounds(&records, family, choice.mode, COPY);
-    let from = points.partition_point(|point| point.size_bytes.saturating_mul(NEAR) < seen.bytes);
-    let to = points.partition_point(|point| point.size_bytes <= seen.bytes.saturating_mul(NEAR));
+    let from = points.partition_point(|point| point.size.bytes.saturating_mul(NEAR) < seen.bytes);
+    let to = points.partition_point(|point| point.size.bytes <= seen.bytes.saturating_mul(NEAR));
     if from == to {
         return measure((seen, choice), &points);
     }
@@ -56,7 +56,7 @@ fn measure((seen, choice): (InFlight<'_>, Choice), points: &[Point<'_>]) -> Advi
         "No record of this machine has hinted sends on {family} sockets with about as much in flight."
     );
     if let (Some(least), Some(most)) = (points.first(), points.last()) {
-        let (least, most) = (Bytes(least.size_bytes), Bytes(most.size_bytes));
+        let (least, most) = (Bytes(least.size.bytes), Bytes(most.size.bytes));
         why.push_str(&format!(" Those that there are have {least} to {most}."));
     }
     let sockets = seen.sockets.clamp(1, MOST_SOCKETS);

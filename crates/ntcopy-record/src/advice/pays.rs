@@ -1,8 +1,10 @@
 //! The question that most advice answers: does it pay, and from what size on?
 
-use super::points::{Gain, Point, cells, ids, losses, lost, split, tally, wins_from};
 use super::{Advice, Decision, Topic, WinsFrom};
-use crate::stats::{THROUGHPUT, Verdict, Versus, WALKS_P99, versus};
+use crate::judge::{
+    Claim, Point, Question, Size, cells, ids, losses, lost, outcomes, split, wins_from,
+};
+use crate::stats::{THROUGHPUT, Verdict, WALKS_P99};
 use crate::units::Bytes;
 
 /// The question, and how the answer is worded.
@@ -10,8 +12,6 @@ pub struct Pays<'w> {
     pub topic: Topic,
     /// What pays or does not.
     pub thing: &'w str,
-    /// What a size is of: `a call`, `in flight`.
-    pub unit: &'w str,
     /// What to do where it pays, from this size on.
     pub setting: &'w dyn Fn(Bytes) -> String,
     /// What to leave where it does not.
@@ -24,13 +24,9 @@ pub struct Pays<'w> {
 }
 
 impl Pays<'_> {
-    /// The advice by points that ascend, and those of them that it rests on.
-    pub fn answer<'p, 'a>(&self, points: &'p [Point<'a>]) -> (Advice, &'p [Point<'a>]) {
-        self.answer_from(points, 0)
-    }
-
-    /// The same, where as many points with less are told beside the others and decide nothing.
-    pub fn answer_from<'p, 'a>(
+    /// The advice by points that ascend, and those of them that it rests on; so many of those with
+    /// least are told beside the others, and decide nothing.
+    pub fn answer<'p, 'a>(
         &self,
         points: &'p [Point<'a>],
         beside: usize,
@@ -41,34 +37,35 @@ impl Pays<'_> {
             return (Advice::no_evidence(self.topic, why, self.run), decisive);
         }
         let (advice, used) = match wins_from(decisive) {
-            Some(from) => {
-                let (below, above) = split(points, from);
+            Some((from, _)) => {
+                let (below, above) = split(points, from.bytes);
                 (self.set(from, below, above), above)
             }
             None => (self.over_all(beside, decisive), decisive),
         };
-        let costs = Some(losses(decisive, self.unit));
+        let costs = Some(losses(decisive));
         (Advice { costs, records: ids(used), ..advice }, used)
     }
 
-    fn set(&self, from: u64, below: &[Point<'_>], above: &[Point<'_>]) -> Advice {
-        let gain = Gain::of(above);
+    fn set(&self, from: Size, below: &[Point<'_>], above: &[Point<'_>]) -> Advice {
+        let gain = Claim::of(above);
         let mut why = format!(
-            "{} win in every cell from {} {} on ({}{}).",
+            "{} win in every cell from {from} on ({}{}).",
             self.thing,
-            Bytes(from),
-            self.unit,
             cells(above.len()),
             gain.map_or(String::new(), |gain| spread(&gain)),
         );
         if below.is_empty() {
             why.push_str(" Nothing smaller was measured.");
         } else {
-            why.push_str(&format!(" Below that: {}.", tally(below, self.unit)));
+            why.push_str(&format!(" Below that: {}.", outcomes(below)));
         }
         Advice {
-            setting: Some((self.setting)(Bytes(from))),
-            wins_from: Some(WinsFrom { bytes: from, loses_below: lost(below).next().is_some() }),
+            setting: Some((self.setting)(Bytes(from.bytes))),
+            wins_from: Some(WinsFrom {
+                bytes: from.bytes,
+                loses_below: lost(below).next().is_some(),
+            }),
             gain,
             ..Advice::bare(self.topic, Decision::Set, why)
         }
@@ -77,7 +74,7 @@ impl Pays<'_> {
     /// There is no size from which on every cell wins. Over all cells together it may win all the
     /// same, and lose in none, or little: then it pays.
     fn over_all(&self, beside: &[Point<'_>], all: &[Point<'_>]) -> Advice {
-        let gain = Gain::of(all);
+        let gain = Claim::of(all);
         let worst = lost(all).map(|point| point.versus.ratio).min_by(f64::total_cmp);
         let loses = worst.is_some();
         let is_dear = self.least.is_none_or(|least| worst.is_some_and(|worst| worst < least));
@@ -94,23 +91,24 @@ impl Pays<'_> {
             _ => (Decision::Unresolved, "are unresolved"),
         };
         let setting = match (decision, all.first()) {
-            (Decision::Set, Some(smallest)) => (self.setting)(Bytes(smallest.size_bytes)),
+            (Decision::Set, Some(smallest)) => (self.setting)(Bytes(smallest.size.bytes)),
             _ => self.leave.to_owned(),
         };
-        let mut why =
-            format!("{} {says}: of {} {}.", self.thing, cells(all.len()), tally(all, self.unit));
+        let mut why = format!("{} {says}: of {} {}.", self.thing, cells(all.len()), outcomes(all));
         if !beside.is_empty() {
-            why.push_str(&format!(" Below that: {}.", tally(beside, self.unit)));
+            why.push_str(&format!(" Below that: {}.", outcomes(beside)));
         }
         Advice { setting: Some(setting), gain, ..Advice::bare(self.topic, decision, why) }
     }
 }
 
 /// Says what traffic and the other program come to together, over the cells of the other one's speed.
-pub fn say_together(advice: &mut Advice, used: &[Point<'_>], (mode, other): (&str, &str)) {
+pub fn say_together(advice: &mut Advice, used: &[Point<'_>]) {
     let by = |metric| {
-        let of = |point: &Point<'_>| versus(point.record, point.cell.cell, mode, other, metric);
-        Gain::over(&used.iter().filter_map(of).collect::<Vec<Versus>>())
+        let asked = used
+            .iter()
+            .filter_map(|one| Question { metric, ..one.question }.of(one.record, one.cell));
+        Claim::of(&asked.collect::<Vec<Point<'_>>>())
     };
     if let (Some(whole), Some(tail)) = (by(THROUGHPUT), by(WALKS_P99)) {
         advice.why.push_str(&format!(
@@ -132,9 +130,6 @@ pub fn name_kernel(advice: &mut Advice, used: &[Point<'_>]) {
 }
 
 /// `, 1.12x to 1.42x`, of several cells.
-fn spread(gain: &Gain) -> String {
-    if gain.cells == 1 {
-        return format!(", {gain}");
-    }
-    format!(", {:.2}x to {:.2}x", gain.least.ratio, gain.most.ratio)
+fn spread(gain: &Claim) -> String {
+    if gain.cells == 1 { format!(", {gain}") } else { format!(", {}", gain.range()) }
 }

@@ -1,9 +1,9 @@
 //! What pays or does not by one experiment: copies and fills in user space, and the daemons.
 
 use super::pays::{Pays, name_kernel};
-use super::points::{Question, number, points, word};
 use super::{Advice, ProfileFacts, Target, Topic};
-use crate::record::{Cell, ExperimentKind, Record};
+use crate::judge::Question;
+use crate::record::{Cell, ExperimentKind, Record, number, word};
 use crate::stats::THROUGHPUT;
 use crate::units::Bytes;
 
@@ -17,8 +17,6 @@ const NONTEMPORAL: &str = "nontemporal_bytes";
 pub struct Row {
     topic: Topic,
     experiment: ExperimentKind,
-    /// The size that it may pay from, and what that is of.
-    size: (&'static str, &'static str),
     /// A mode, what it is held against, and what pays by it; the first that was measured counts.
     asked: &'static [(&'static str, &'static str, &'static str)],
     is_about: fn(&Record, &Cell) -> bool,
@@ -29,13 +27,10 @@ pub struct Row {
     now: Option<fn(&ProfileFacts) -> Option<u64>>,
 }
 
-const A_CALL: (&str, &str) = ("size_bytes", "a call");
-
 pub const LIBRARY: [Row; 3] = [
     Row {
         topic: Topic::COPIES,
         experiment: ExperimentKind::Memcpy,
-        size: A_CALL,
         asked: &[(OURS, LIBC, "Non-temporal copies of a stream into memory that is not in cache")],
         is_about: |_, cell| word(&cell.params, "destination") == Some("cold"),
         setting: |from| {
@@ -51,7 +46,6 @@ pub const LIBRARY: [Row; 3] = [
     Row {
         topic: Topic::COPIES_IN_USE,
         experiment: ExperimentKind::Memcpy,
-        size: A_CALL,
         asked: &[
             (OURS, LIBC, "Non-temporal copies into the same buffer again and again"),
             // The library leaves what is in use to the C library; a loop does not.
@@ -66,7 +60,6 @@ pub const LIBRARY: [Row; 3] = [
     Row {
         topic: Topic::FILLS,
         experiment: ExperimentKind::Memset,
-        size: A_CALL,
         asked: &[(OURS, LIBC, "Non-temporal fills")],
         is_about: |_, _| true,
         setting: |from| {
@@ -87,7 +80,6 @@ const RESPONSES: &str = "Hinted responses (storaged behind proxyd, by the rule)"
 pub const DAEMONS: Row = Row {
     topic: Topic::HTTP,
     experiment: ExperimentKind::Http,
-    size: ("asked_bytes", "asked for"),
     asked: &[
         ("adaptive", "copy", RESPONSES),
         ("storaged+proxyd:adaptive", "storaged+proxyd:copy", RESPONSES),
@@ -105,25 +97,20 @@ pub const DAEMONS: Row = Row {
 
 impl Row {
     pub fn advice(&self, records: &[&Record], target: &Target) -> Advice {
-        let (size, unit) = self.size;
         let measured = |&(mode, other, thing): &(&'static str, &'static str, &'static str)| {
-            let experiment = self.experiment.clone();
-            let question = Question { experiment, mode, other, metric: THROUGHPUT, size };
+            let question = Question { mode, other, metric: THROUGHPUT };
             let says = |record: &Record, cell: &Cell| {
                 (self.is_about)(record, cell) && says_something((mode, other), record, cell)
             };
-            (thing, points(records, &question, &says))
+            (thing, question.of_cells(records, &self.experiment, &says))
         };
-        let mut all = self.asked.iter().map(measured);
-        let first = all.next().unwrap_or_default();
-        let (thing, points) = match first.1.is_empty() {
-            true => all.next().unwrap_or(first),
-            false => first,
-        };
+        let all = self.asked.iter().map(measured);
+        let found = all.reduce(|first, next| if first.1.is_empty() { next } else { first });
+        let (thing, points) = found.unwrap_or_default();
         let (setting, leave) = (&self.setting, self.leave);
         let (topic, least, run) = (self.topic, Some(1.0), self.run);
-        let pays = Pays { topic, thing, unit, setting, leave, least, run };
-        let (mut advice, used) = pays.answer(&points);
+        let pays = Pays { topic, thing, setting, leave, least, run };
+        let (mut advice, used) = pays.answer(&points, 0);
         name_kernel(&mut advice, used);
         Advice { current: self.now.map(|from| profile_words(target, from)), ..advice }
     }
@@ -145,7 +132,7 @@ fn says_something((mode, other): (&str, &str), record: &Record, cell: &Cell) -> 
         ExperimentKind::Memset => record.machine.libc_memset_nt_threshold_bytes,
         _ => record.machine.libc_nt_threshold_bytes,
     };
-    let is_below = |own: u64| number(&cell.params, A_CALL.0).is_some_and(|size| size < own);
+    let is_below = |own: u64| number(&cell.params, "size_bytes").is_some_and(|size| size < own);
     other != LIBC || own.is_none_or(is_below) && (mode != OURS || is_nontemporal())
 }
 

@@ -18,7 +18,10 @@ fn the_ratio_of_the_ratios_has_an_interval_and_a_sentence() {
     let [a, b] = [80, 120].map(|rate| nt_at([rate; 5]));
     let (comparison, said) = said(&a, &b);
     let [cell] = comparison.cells.as_slice() else { panic!("{comparison:?}") };
-    assert!((cell.quotient.ratio - 1.5).abs() < 1e-6 && cell.verdict == Verdict::Win, "{cell:?}");
+    assert!(
+        (cell.versus.ratio - 1.5).abs() < 1e-6 && cell.versus.verdict() == Verdict::Win,
+        "{cell:?}"
+    );
     assert_eq!(
         said,
         "unix: nt against copy, by throughput, does better in B than in A: B's ratio is at 1.50x \
@@ -31,7 +34,7 @@ fn noise_on_both_sides_is_unresolved() {
     let noisy = nt_at([80, 120, 100, 90, 110]);
     let other = nt_at([90, 110, 105, 80, 120]);
     let (comparison, said) = said(&noisy, &other);
-    assert_eq!(comparison.cells[0].verdict, Verdict::Unresolved);
+    assert_eq!(comparison.cells[0].versus.verdict(), Verdict::Unresolved);
     assert!(said.contains("is unresolved between A and B"), "{said}");
 }
 
@@ -64,7 +67,7 @@ fn of_two_records_of_a_side_the_newer_one_counts_and_no_timing_counts_nothing() 
     let (mut old, mut new) = (nt_at([80; 5]), nt_at([120; 5]));
     (old.header.started_unix_ns, new.header.started_unix_ns) = (1, 2);
     let (alone, side) = ([old.clone()], [old.clone(), new]);
-    let ratio = |comparison: &Comparison<'_>| comparison.cells[0].quotient.ratio;
+    let ratio = |comparison: &Comparison<'_>| comparison.cells[0].versus.ratio;
     let comparison = compare(&alone, &side);
     assert!((ratio(&comparison) - 1.5).abs() < 1e-6);
     assert_eq!(comparison.cells.len(), 1);
@@ -79,7 +82,7 @@ fn the_hosts_cells_are_not_held_against_a_booted_kernels_where_there_are_better_
     let mut booted = nt_at([120; 5]);
     booted.machine.kernel_kind = "um".into();
     let ratios = |a: &[Record], b: &[Record]| -> Vec<f64> {
-        compare(a, b).cells.iter().map(|one| (one.quotient.ratio * 1e6).round() / 1e6).collect()
+        compare(a, b).cells.iter().map(|one| (one.versus.ratio * 1e6).round() / 1e6).collect()
     };
     let both = [host.clone(), booted.clone()];
     assert_eq!(ratios(&both, &both), [1.0, 1.0]);
@@ -108,7 +111,10 @@ fn turns_of_a_program_are_compared_by_its_own_figure() {
     let [a, b] = [100, 50].map(|hinted| testing::turns(&[(100, hinted); 6]));
     let (comparison, said) = said(&a, &b);
     let [cell] = comparison.cells.as_slice() else { panic!("{comparison:?}") };
-    assert_eq!((cell.metric, cell.quotient.ratio, cell.verdict), (TURNS, 2.0, Verdict::Win));
+    assert_eq!(
+        (cell.a.question.metric, cell.versus.ratio, cell.versus.verdict()),
+        (TURNS, 2.0, Verdict::Win)
+    );
     assert!(said.contains("try: hinted against plain, by the program's own figure"), "{said}");
     let mut other = b.clone();
     other.cells[0].params.insert("program".into(), serde_json::json!(["dog"]));
@@ -128,7 +134,8 @@ fn calls_are_compared_by_what_they_displace() {
     let (a, b) = (of(400, 90), of(200, 80));
     let (comparison, said) = said(&a, &b);
     let [cell] = comparison.cells.as_slice() else { panic!("{comparison:?}") };
-    assert_eq!((cell.metric, cell.mode, cell.quotient.ratio), (DISPLACED, "copy:4KiB", 2.0));
+    let Question { mode, metric, .. } = cell.a.question;
+    assert_eq!((metric, mode, cell.versus.ratio), (DISPLACED, "copy:4KiB", 2.0));
     assert_eq!(cell.a.versus.ratio, 64.0 / 400.0);
     assert!(said.contains("by bytes moved for a byte of the cache displaced"), "{said}");
 }

@@ -125,43 +125,26 @@ impl Ranked {
 }
 
 /// The percentile bootstrap interval of the geometric mean of the medians of several lists, which
-/// may miss it in this part of 1000; each list is drawn anew by itself.
+/// may miss it in this part of 1000. Beside each list is another one, whose median its own is
+/// divided by; it is empty where there is none. All are drawn anew, each by itself.
 #[must_use]
-pub fn interval_of_geomean(lists: &[&[f64]], permille: u32) -> (f64, f64) {
+pub fn interval_of_geomean(lists: &[(&[f64], &[f64])], permille: u32) -> (f64, f64) {
     assert!(!lists.is_empty(), "the mean of nothing");
-    let mut ranked: Vec<Ranked> = lists.iter().map(|values| Ranked::new(values)).collect();
+    let both = |(ours, theirs): &(&[f64], &[f64])| {
+        (Ranked::new(ours), (!theirs.is_empty()).then(|| Ranked::new(theirs)))
+    };
+    let mut ranked: Vec<(Ranked, Option<Ranked>)> = lists.iter().map(both).collect();
     // The mean of many medians varies little, so fewer resamples than for one do.
-    interval_of_drawings(1000, permille, |random| {
-        let logs = ranked.iter_mut().map(|values| values.drawn_median(random).ln());
-        (logs.sum::<f64>() / lists.len() as f64).exp()
-    })
-}
-
-/// The percentile bootstrap interval of the geometric mean of quotients of medians, which may miss
-/// it in this part of 1000. Each quotient is of two lists that were measured apart: both are drawn
-/// anew, each by itself.
-#[must_use]
-pub fn interval_of_quotients(quotients: &[(&[f64], &[f64])], permille: u32) -> (f64, f64) {
-    assert!(!quotients.is_empty(), "the mean of nothing");
-    let both = |(ours, theirs): &(&[f64], &[f64])| (Ranked::new(ours), Ranked::new(theirs));
-    let mut ranked: Vec<(Ranked, Ranked)> = quotients.iter().map(both).collect();
-    interval_of_drawings(2000, permille, |random| {
-        let logs = ranked.iter_mut().map(|(ours, theirs)| {
-            let ours = ours.drawn_median(random).ln();
-            ours - theirs.drawn_median(random).ln()
-        });
-        (logs.sum::<f64>() / quotients.len() as f64).exp()
-    })
-}
-
-/// The interval that so many drawings lie in, but for this part of 1000.
-fn interval_of_drawings(
-    drawings: usize,
-    permille: u32,
-    mut draw: impl FnMut(&mut SplitMix64) -> f64,
-) -> (f64, f64) {
+    let drawings = if ranked.iter().any(|(_, theirs)| theirs.is_some()) { 2000 } else { 1000 };
     let mut random = SplitMix64(SEED);
-    let mut drawn: Vec<f64> = (0..drawings).map(|_| draw(&mut random)).collect();
+    let mut draw = |_| {
+        let logs = ranked.iter_mut().map(|(ours, theirs)| {
+            let ours = ours.drawn_median(&mut random).ln();
+            ours - theirs.as_mut().map_or(0.0, |list| list.drawn_median(&mut random).ln())
+        });
+        (logs.sum::<f64>() / lists.len() as f64).exp()
+    };
+    let mut drawn: Vec<f64> = (0..drawings).map(&mut draw).collect();
     drawn.sort_unstable_by(f64::total_cmp);
     let outside = outside(drawings, permille);
     (drawn[outside], drawn[drawings - 1 - outside])
@@ -180,20 +163,20 @@ mod tests {
 
     #[test]
     fn a_geometric_mean_of_points_is_a_point() {
-        let (low, high) = interval_of_geomean(&[&[2.0; 5], &[8.0; 7]], 50);
+        let (low, high) = interval_of_geomean(&[(&[2.0; 5], &[]), (&[8.0; 7], &[])], 50);
         assert!((low - 4.0).abs() < 1e-9 && (high - 4.0).abs() < 1e-9, "{low} {high}");
-        let (low, high) = interval_of_geomean(&[&[0.9, 1.0, 1.1, 1.0, 0.95]], 50);
+        let (low, high) = interval_of_geomean(&[(&[0.9, 1.0, 1.1, 1.0, 0.95], &[])], 50);
         assert!(low < 1.0 && high >= 1.0, "{low} {high}");
     }
 
     #[test]
     fn quotients_of_lists_that_were_measured_apart_carry_the_noise_of_both() {
         let (two, eight, noisy) = ([2.0; 5], [8.0; 7], [0.8, 1.0, 1.2, 0.9, 1.1]);
-        let (low, high) = interval_of_quotients(&[(&eight, &two)], 50);
+        let (low, high) = interval_of_geomean(&[(&eight, &two)], 50);
         assert!((low - 4.0).abs() < 1e-9 && (high - 4.0).abs() < 1e-9, "{low} {high}");
-        let (low, high) = interval_of_quotients(&[(&eight, &two), (&two, &eight)], 50);
+        let (low, high) = interval_of_geomean(&[(&eight, &two), (&two, &eight)], 50);
         assert!((low - 1.0).abs() < 1e-9 && (high - 1.0).abs() < 1e-9, "{low} {high}");
-        let (low, high) = interval_of_quotients(&[(&noisy, &noisy)], 50);
+        let (low, high) = interval_of_geomean(&[(&noisy, &noisy)], 50);
         assert!(low < 0.9 && high > 1.1, "two lists, not one twice: {low} {high}");
     }
 

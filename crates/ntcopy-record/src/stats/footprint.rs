@@ -160,7 +160,8 @@ pub fn levels(record: &Record) -> Vec<LevelFigures> {
 /// no call with bytes.
 #[must_use]
 pub fn versus(record: &Record, cell: &Cell, call: &str) -> Option<Versus> {
-    if record.header.experiment != ExperimentKind::Footprint {
+    let is_its_cell = word(&cell.params, param::CALL) == Some(call);
+    if record.header.experiment != ExperimentKind::Footprint || !is_its_cell {
         return None;
     }
     let level = word(&cell.params, param::LEVEL)?;

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::record::testing::{pairs, record, sends};
+use crate::record::testing::{pairs, sends};
 
 #[test]
 fn ratio_is_taken_inside_pairs_not_over_medians() {
@@ -24,34 +24,31 @@ fn medians_are_bytes_per_second() {
 
 #[test]
 fn fewer_than_five_pairs_make_no_result() {
-    let record = pairs(&["copy", "nt"], 4, &[1000, 2000]);
-    assert_eq!(results(&record), []);
-    let record = pairs(&["copy", "nt"], 5, &[1000, 2000]);
-    assert!(!results(&record).is_empty());
+    for (many, has_result) in [(4, false), (5, true)] {
+        let record = pairs(&["copy", "nt"], many, &[1000, 2000]);
+        assert_eq!(versus(&record, 0, "nt", "copy", THROUGHPUT).is_some(), has_result);
+    }
 }
 
 #[test]
 fn a_pair_that_lacks_a_side_does_not_count() {
     let mut record = pairs(&["copy", "nt"], 6, &[1000, 2000]);
     record.samples.retain(|sample| sample.pair != 3 || sample.mode == "nt");
-    assert_eq!(results(&record)[0].versus.ratios.len(), 5);
+    assert_eq!(versus(&record, 0, "nt", "copy", THROUGHPUT).unwrap().ratios.len(), 5);
 }
 
 #[test]
 fn sends_have_a_result_of_their_own_only_where_they_were_clocked() {
     let mut record = pairs(&["copy", "nt"], 5, &[1000, 2000]);
-    let metrics: Vec<_> = results(&record).iter().map(|result| result.metric).collect();
-    assert_eq!(metrics, [THROUGHPUT, SEND_THROUGHPUT]);
+    let sends = |record: &Record| versus(record, 0, "nt", "copy", SEND_THROUGHPUT);
+    assert!(sends(&record).is_some());
     record.samples.iter_mut().for_each(|sample| sample.phases_ns.clear());
-    let metrics: Vec<_> = results(&record).iter().map(|result| result.metric).collect();
-    assert_eq!(metrics, [THROUGHPUT]);
+    assert_eq!(sends(&record), None);
 }
 
 #[test]
-fn the_baseline_is_not_compared_with_itself_and_an_empty_record_has_no_results() {
-    assert_eq!(results(&record(&["copy"], &[])), []);
+fn a_mode_has_a_median_where_it_has_samples() {
     let record = pairs(&["copy"], 9, &[1000]);
-    assert_eq!(results(&record), []);
     assert!(mode_median(&record, 0, "copy", THROUGHPUT).is_some());
     assert!(mode_median(&record, 0, "nt", THROUGHPUT).is_none());
 }

@@ -1,8 +1,9 @@
 //! What each mode came to relative to the baseline, over all cells of a record.
 
 use ntcopy_record::Record;
+use ntcopy_record::judge::{Point, results};
 use ntcopy_record::lists::grouped;
-use ntcopy_record::stats::{self, CellResult, Tally};
+use ntcopy_record::stats::{self, Tally};
 
 use crate::text;
 
@@ -12,14 +13,14 @@ pub(super) const HEAD: &str = "| | of | wins-equal-losses | unresolved | median 
 /// A row per mode and metric below one with the title; none where no mode is compared with another.
 /// `modes` are those that are shown; all, if it is empty.
 pub(super) fn rows(record: &Record, title: &str, modes: &[String]) -> Option<String> {
-    let results = stats::results(record);
-    let mut groups = grouped(results.iter().map(|one| ((one.metric, one.mode), one)));
+    let results = results(record);
+    let mut groups = grouped(results.iter().map(|one| (one.question, one)));
     let baseline = &record.header.baseline;
     let all = groups.len();
     if all == 0 {
         return None;
     }
-    groups.retain(|((_, mode), _)| modes.is_empty() || modes.iter().any(|shown| shown == mode));
+    groups.retain(|(asked, _)| modes.is_empty() || modes.iter().any(|mode| mode == asked.mode));
     let shown = match groups.len() {
         some if some < all => format!("; {some} of {all} rows"),
         _ => String::new(),
@@ -29,9 +30,9 @@ pub(super) fn rows(record: &Record, title: &str, modes: &[String]) -> Option<Str
     Some(out)
 }
 
-fn row(results: &[&CellResult<'_>]) -> String {
-    let tally: Tally = results.iter().map(|result| result.versus.verdict()).collect();
-    let Tally { wins, losses, equal, unresolved } = tally;
+fn row(results: &[&Point<'_>]) -> String {
+    let Tally { wins, losses, equal, unresolved } =
+        results.iter().map(|result| result.verdict()).collect();
     let ratios: Vec<f64> = results.iter().map(|result| result.versus.ratio).collect();
     let unresolved = match unresolved {
         0 => String::new(),
@@ -39,8 +40,8 @@ fn row(results: &[&CellResult<'_>]) -> String {
     };
     format!(
         "| {} | {} | {wins}-{equal}-{losses} | {unresolved} | {} | {} to {} |\n",
-        results[0].mode,
-        stats::words(results[0].metric),
+        results[0].question.mode,
+        stats::words(results[0].question.metric),
         text::ratio(stats::median(&ratios)),
         text::ratio(ratios.iter().copied().fold(f64::INFINITY, f64::min)),
         text::ratio(ratios.iter().copied().fold(0.0, f64::max))

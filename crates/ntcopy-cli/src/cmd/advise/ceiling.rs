@@ -171,8 +171,8 @@ mod tests {
     use super::*;
 
     fn ceiling(ratio: f64, ci: (f64, f64)) -> Ceiling {
-        let (median, other_median, ratios) = (1.0, 1.0, vec![ratio]);
-        let versus = Versus { ratio, ci, misses_permille: 50, median, other_median, ratios };
+        let (median, other_median, ratios, apart) = (1.0, 1.0, vec![ratio], vec![]);
+        let versus = Versus { ratio, ci, misses_permille: 50, median, other_median, ratios, apart };
         Ceiling { object_bytes: 1 << 20, connections: 1, mode: "sendfile".into(), versus }
     }
 

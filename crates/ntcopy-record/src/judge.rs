@@ -1,0 +1,264 @@
+//! One judge: what is asked, what the cells answer, and what that comes to. What a record says, how
+//! two sides of records compare, and what to set on a machine are claims of this kind.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::lists::unique;
+use crate::params::{cell_words, identity};
+use crate::record::{Cell, ExperimentKind, Record, number};
+use crate::stats::{self, METRICS, Metric, Tally, Verdict, Versus, geomean, modes, versus};
+use crate::units::{Bytes, Ratio, count};
+
+/// How a mode does relative to another, by a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Question<'r> {
+    pub mode: &'r str,
+    pub other: &'r str,
+    /// Its name in [`METRICS`].
+    pub metric: &'static str,
+}
+
+/// The size that a cell is about, and what has it; no bytes where a cell is about none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Size {
+    pub bytes: u64,
+    pub of: &'static str,
+}
+
+pub(crate) const IN_FLIGHT: &str = "in flight";
+
+/// Parameters that are such sizes: the first that a cell has counts.
+const SIZES: [(&str, &str); 3] =
+    [("in_flight_bytes", IN_FLIGHT), ("size_bytes", "a call"), ("asked_bytes", "asked for")];
+
+impl fmt::Display for Size {
+    /// `48 MiB in flight`
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}", Bytes(self.bytes), self.of)
+    }
+}
+
+/// What one cell answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point<'r> {
+    pub question: Question<'r>,
+    pub record: &'r Record,
+    pub cell: &'r Cell,
+    pub size: Size,
+    pub versus: Versus,
+}
+
+impl<'r> Question<'r> {
+    /// What a cell answers; nothing with too few pairs.
+    #[must_use]
+    pub fn of(self, record: &'r Record, cell: &'r Cell) -> Option<Point<'r>> {
+        let versus = versus(record, cell.cell, self.mode, self.other, self.metric)?;
+        Some(self.answered((record, cell), versus))
+    }
+
+    pub(crate) fn answered(
+        self,
+        (record, cell): (&'r Record, &'r Cell),
+        versus: Versus,
+    ) -> Point<'r> {
+        let size = |(name, of)| Some(Size { bytes: number(&cell.params, name)?, of });
+        let size = SIZES.into_iter().find_map(size).unwrap_or_default();
+        Point { question: self, record, cell, size, versus }
+    }
+
+    /// What cells of an experiment answer, ascending by the size that each of them has. Records come
+    /// newest first; of a cell that was measured twice, the newest counts.
+    pub(crate) fn of_cells(
+        self,
+        records: &[&'r Record],
+        experiment: &ExperimentKind,
+        is_about: &dyn Fn(&Record, &Cell) -> bool,
+    ) -> Vec<Point<'r>> {
+        let mut seen = BTreeSet::new();
+        let mut points = Vec::new();
+        let ours = records.iter().filter(|record| record.header.experiment == *experiment);
+        for &record in ours {
+            for cell in record.cells.iter().filter(|cell| is_about(record, cell)) {
+                let key = identity(&cell.params);
+                let point = if seen.contains(&key) { None } else { self.of(record, cell) };
+                if let Some(point) = point.filter(|point| point.size != Size::default()) {
+                    seen.insert(key);
+                    points.push(point);
+                }
+            }
+        }
+        points.sort_by_key(|point| point.size.bytes);
+        points
+    }
+}
+
+/// What each cell of a record is asked: every mode relative to the baseline, by these metrics.
+pub(crate) fn questions(record: &Record, is_asked: fn(&&Metric) -> bool) -> Vec<Question<'_>> {
+    let other = record.header.baseline.as_str();
+    let of_mode = |mode| {
+        let metrics = METRICS.iter().filter(is_asked);
+        metrics.map(move |metric| Question { mode, other, metric: metric.name })
+    };
+    modes(record).into_iter().filter(|mode| *mode != other).flat_map(of_mode).collect()
+}
+
+/// Every answer of a record relative to its baseline: by cell, then mode in the order of the record,
+/// then metric.
+#[must_use]
+pub fn results(record: &Record) -> Vec<Point<'_>> {
+    let questions = questions(record, |_| true);
+    let of_cell = |cell| questions.iter().filter_map(move |question| question.of(record, cell));
+    record.cells.iter().flat_map(of_cell).collect()
+}
+
+impl Point<'_> {
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.versus.verdict()
+    }
+
+    /// `1.31x (1.28-1.35) [objects of 1 MiB, 64 MiB in flight]`
+    pub(crate) fn in_words(&self) -> String {
+        format!("{} [{}]", self.versus.result(), cell_words(&self.cell.params))
+    }
+}
+
+/// What some cells claim together. As JSON, it is what programs are told.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Claim {
+    /// Of one cell its own ratio, of several their geometric mean.
+    #[serde(flatten)]
+    pub all: Ratio,
+    pub verdict: Verdict,
+    pub cells: usize,
+    /// The cell that gains least.
+    pub least: Ratio,
+    /// The cell that gains most.
+    pub most: Ratio,
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.all, out)
+    }
+}
+
+impl Claim {
+    /// None without points.
+    #[must_use]
+    pub fn of(points: &[Point<'_>]) -> Option<Claim> {
+        Claim::over(points.iter().map(|point| &point.versus))
+    }
+
+    /// None without results.
+    #[must_use]
+    pub fn over<'v>(all: impl IntoIterator<Item = &'v Versus>) -> Option<Claim> {
+        let all: Vec<&Versus> = all.into_iter().collect();
+        let by_ratio = |a: &&&Versus, b: &&&Versus| a.ratio.total_cmp(&b.ratio);
+        let (least, most) = (all.iter().min_by(by_ratio)?, all.iter().max_by(by_ratio)?);
+        let (least, most) = (least.result(), most.result());
+        let mean = geomean(all.iter().copied())?;
+        let verdict = Verdict::from_interval(mean.ci);
+        Some(Claim { all: mean, verdict, cells: all.len(), least, most })
+    }
+
+    /// `1.20x to 1.90x`: from the cell that gains least to that which gains most.
+    #[must_use]
+    pub fn range(&self) -> String {
+        let [least, most] = [self.least, self.most].map(|one| format!("{:.2}x", one.ratio));
+        if least == most { least } else { format!("{least} to {most}") }
+    }
+}
+
+/// The smallest size from which on every point wins, and whether a smaller one does not; none if the
+/// largest ones do not.
+pub(crate) fn wins_from(points: &[Point<'_>]) -> Option<(Size, bool)> {
+    let sized = |point: &Point<'_>| (point.size.bytes, point.verdict() == Verdict::Win);
+    let sizes: Vec<(u64, bool)> = points.iter().map(sized).collect();
+    let (bytes, is_other_below) = stats::wins_from(&sizes)?;
+    Some((Size { bytes, ..points.first()?.size }, is_other_below))
+}
+
+/// The point that gains least.
+pub(crate) fn least<'p, 'r>(points: &'p [Point<'r>]) -> Option<&'p Point<'r>> {
+    points.iter().min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio))
+}
+
+/// The points below a size, and those from it on, of some that ascend.
+pub(crate) fn split<'p, 'r>(
+    points: &'p [Point<'r>],
+    from_bytes: u64,
+) -> (&'p [Point<'r>], &'p [Point<'r>]) {
+    points.split_at(points.partition_point(|point| point.size.bytes < from_bytes))
+}
+
+pub(crate) fn tally(points: &[Point<'_>]) -> Tally {
+    points.iter().map(Point::verdict).collect()
+}
+
+/// How points came out, in words: `3 win, 1 loses (worst 0.89x (0.82-0.91) at 48 MiB in flight)`.
+pub(crate) fn outcomes(points: &[Point<'_>]) -> String {
+    let worst = worst(points).map_or(String::new(), |worst| format!(" (worst {worst})"));
+    let [loses, lose] = ["loses", "lose"].map(|word| format!("{word}{worst}"));
+    tally(points).words([
+        ("wins", "win"),
+        (&loses, &lose),
+        ("makes no difference", "make no difference"),
+        ("is unresolved", "are unresolved"),
+    ])
+}
+
+/// Those that lose.
+pub(crate) fn lost<'p, 'r>(points: &'p [Point<'r>]) -> impl Iterator<Item = &'p Point<'r>> {
+    points.iter().filter(|point| point.verdict() == Verdict::Loss)
+}
+
+/// The one that loses most: `0.89x (0.82-0.91) at 48 MiB in flight`.
+fn worst(points: &[Point<'_>]) -> Option<String> {
+    let worst = lost(points).min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio))?;
+    Some(format!("{} at {}", worst.versus.result(), worst.size))
+}
+
+/// How many points lose, and the worst of them: `Of 12 cells 1 loses, 0.89x (0.82-0.91) at 48 MiB
+/// in flight.`
+pub(crate) fn losses(points: &[Point<'_>]) -> String {
+    let of = cells(points.len());
+    match (worst(points), lost(points).count()) {
+        (None, _) => format!("Of {of} none loses."),
+        (Some(worst), 1) => format!("Of {of} 1 loses, {worst}."),
+        (Some(worst), many) => format!("Of {of} {many} lose, the worst {worst}."),
+    }
+}
+
+/// The ids of the points' records, each once, newest first.
+pub(crate) fn ids(points: &[Point<'_>]) -> Vec<String> {
+    let mut headers: Vec<_> = points.iter().map(|point| &point.record.header).collect();
+    headers.sort_by_key(|header| std::cmp::Reverse(header.started_unix_ns));
+    unique(headers.into_iter().map(|header| header.id.clone()))
+}
+
+pub(crate) fn cells(number: usize) -> String {
+    count(number, "cell")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::testing::{pairs, record};
+    use crate::stats::{SEND_THROUGHPUT, THROUGHPUT};
+
+    #[test]
+    fn every_mode_but_the_baseline_has_a_result_by_each_metric_that_was_taken() {
+        let of = |record: &Record| -> Vec<(String, &str)> {
+            let all = results(record).into_iter().map(|point| point.question);
+            all.map(|asked| (asked.mode.to_owned(), asked.metric)).collect()
+        };
+        assert_eq!(of(&record(&["copy"], &[])), []);
+        assert_eq!(of(&pairs(&["copy"], 9, &[1000])), []);
+        let both = [THROUGHPUT, SEND_THROUGHPUT].map(|metric| ("nt".to_owned(), metric));
+        assert_eq!(of(&pairs(&["copy", "nt"], 5, &[1000, 2000])), both);
+    }
+}
