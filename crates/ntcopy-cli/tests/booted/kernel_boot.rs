@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 
 use crate::common::{
-    PROGRAM,
+    PROGRAM, ends, good,
     guest::{self, Guest},
     signal::Signal,
     text,
@@ -31,14 +31,12 @@ fn exit_codes_signals_and_the_last_words_are_passed_through() {
         (at_home, 0, "ntcopy-um\ndev\n0\n", "x\n"),
     ] {
         let output = guest.shell(script);
-        assert_eq!(output.status.code(), Some(code), "{script}: {}", text(&output.stderr));
+        assert_eq!(ends(&output, code, &[]), said, "{script}");
         assert!(text(&output.stdout) == out, "{script}: {} bytes", output.stdout.len());
-        assert_eq!(text(&output.stderr), said, "{script}");
     }
-    let output = guest.run(&["no-such-command"]);
-    assert_eq!(output.status.code(), Some(127));
-    assert!(text(&output.stderr).contains("no-such-command"), "{}", text(&output.stderr));
-    assert_eq!(guest.run(&["/etc/passwd"]).status.code(), Some(126));
+    for (command, code) in [("no-such-command", 127), ("/etc/passwd", 126)] {
+        ends(&guest.run(&[command]), code, &[command]);
+    }
     guest.assert_nothing_left();
 }
 
@@ -177,11 +175,7 @@ fn own_caches_are_not_promised_where_there_are_none() {
         command.args(words).args(["--", "true"]);
         command
     };
-    let refused = |command: &mut Command, why: &str| {
-        let output = command.output().unwrap();
-        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-        assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
-    };
+    let refused = |command: &mut Command, why| ends(&command.output().unwrap(), 3, &[why]);
     refused(&mut own("um:6.12", "1"), "are for a um kernel of 7.3 or kvm, not 'um:6.12'");
 
     let first = rustix::thread::sched_getaffinity(None).unwrap();
@@ -209,10 +203,7 @@ fn a_guest_that_cannot_be_or_does_not_end_says_why_and_leaves_nothing() {
         ("--boot-timeout 1 --append rootdelay=60", 1, "did not come up within 1 s"),
     ] {
         let guest = um(&options.split(' ').collect::<Vec<&str>>());
-        let output = guest.run(&["sleep", "600"]);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{options}: {said}");
-        assert!(said.contains(words), "{options}: {said}");
+        let said = ends(&guest.run(&["sleep", "600"]), code, &[words]);
         // The kernel's last lines.
         assert!(options != "--timeout 1" || said.contains("as init process"), "{said}");
         guest.assert_nothing_left();
@@ -258,9 +249,7 @@ fn a_full_disk_ends_the_guest_and_is_an_error_that_says_so() {
     let guest = um(&[]);
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
     let output = guest.command(&["yes"]).stdout(full).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("No space left on device"), "{said}");
+    ends(&output, 1, &["No space left on device"]);
     guest.assert_nothing_left();
 }
 
@@ -268,7 +257,6 @@ fn a_full_disk_ends_the_guest_and_is_an_error_that_says_so() {
 fn processes_that_the_command_leaves_behind_do_not_hold_the_guest() {
     let guest = um(&[]);
     let output = guest.run(&["sh", "-c", "sleep 600 & (yes >/dev/null &) ; echo done"]);
-    assert_eq!(text(&output.stdout), "done\n");
-    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(good(&output), "done\n");
     guest.assert_nothing_left();
 }

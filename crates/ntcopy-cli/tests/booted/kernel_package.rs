@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 use ntcopy_kernel::{Boot, BuildOptions, Built, Flavour, Kind, Output as Kept, Release, progress};
 
 use crate::common::{
+    ends,
     house::{House, children},
     text,
 };
@@ -89,10 +90,7 @@ fn kernel_and_headers_are_delivered_with_the_patches_and_a_name_of_their_own() {
 fn what_fails_is_shown_with_its_log() {
     let house = workplace();
     house.patch("0001-two.patch", "\treturn 1;", "\treturn broken_name;");
-    let output = package(&house, &[]);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("broken_name"), "{said}");
+    let said = ends(&package(&house, &[]), 1, &["broken_name"]);
     let log = said.lines().find_map(|line| line.strip_prefix("the whole log: ")).unwrap();
     assert!(fs::read_to_string(log).unwrap().contains("broken_name"));
     assert!(children(&house.path("cache/builds")).is_empty());
@@ -103,11 +101,7 @@ fn missing_programs_are_named_all_at_once_before_anything_is_begun() {
     let house = workplace();
     let mut ntcopy = house.ntcopy(&["package"]);
     let output = ntcopy.env("PATH", house.path("nowhere")).output().unwrap();
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    for part in ["dh_builddeb", "apt-get install", "debhelper", "dpkg-dev", "gcc"] {
-        assert!(said.contains(part), "{part} in {said}");
-    }
+    ends(&output, 3, &["dh_builddeb", "apt-get install", "debhelper", "dpkg-dev", "gcc"]);
     assert!(!house.path("cache").exists());
 }
 

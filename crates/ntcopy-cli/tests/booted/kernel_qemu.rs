@@ -2,6 +2,7 @@
 //! asked for: `make test-kernels`.
 
 use crate::common::{
+    ends,
     guest::{self, Guest, a_command_is_at_home},
     signal::Signal,
     text,
@@ -12,11 +13,8 @@ fn a_fault_of_the_kernel_fails_the_boot(kernel: &'static str) {
     let guest = Guest::new(kernel, &[]);
     let provoke = "echo WARNING > /sys/kernel/debug/provoke-crash/DIRECT; echo done";
     let output = guest.shell(provoke);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    ends(&output, 1, &["WARNING: ", "lkdtm_WARNING", "1 fault reported"]);
     assert_eq!(text(&output.stdout), "done\n");
-    assert!(said.contains("WARNING: ") && said.contains("lkdtm_WARNING"), "{said}");
-    assert!(said.contains("1 fault reported"), "{said}");
     guest.assert_nothing_left();
 }
 
@@ -58,10 +56,7 @@ fn the_distribution_s_kernels_run_a_command_and_do_not_know_the_flag() {
 fn an_access_that_kasan_sees_is_reported_with_its_stack() {
     let guest = Guest::new("x86", &[]);
     let provoke = "echo READ_AFTER_FREE > /sys/kernel/debug/provoke-crash/DIRECT";
-    let output = guest.shell(provoke);
-    assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stderr);
-    assert!(said.contains("BUG: KASAN: ") && said.contains("lkdtm_READ_AFTER_FREE"), "{said}");
+    ends(&guest.shell(provoke), 1, &["BUG: KASAN: ", "lkdtm_READ_AFTER_FREE"]);
     guest.assert_nothing_left();
 }
 

@@ -19,7 +19,7 @@ use ntcopy::uapi::STAT_NONTEMPORAL;
 use xtask::suite::{self, Kernel};
 
 use crate::common::{
-    PROGRAM, ntcopy,
+    PROGRAM, ends, good, ntcopy,
     preload::{PYTHON, SENDER, SENT_BYTES, hinted, library, rises},
     text,
 };
@@ -30,13 +30,16 @@ fn module(kernel: &str) -> Option<PathBuf> {
         println!("not run: QEMU is not installed (scripts/setup.sh kernels)");
         return None;
     }
+    built(kernel)
+}
+
+fn built(kernel: &str) -> Option<PathBuf> {
     let built = ntcopy(&["module", "build", "--kernel", kernel]);
     if built.status.code() == Some(3) {
         println!("not run: {}", text(&built.stderr));
         return None;
     }
-    assert!(built.status.success(), "{}", text(&built.stderr));
-    Some(PathBuf::from(text(&built.stdout).trim()))
+    Some(PathBuf::from(good(&built).trim()))
 }
 
 /// A script of the guest's shell, in which `$1` is the program, `$2` this test, `$3` and so on are
@@ -226,13 +229,7 @@ fn the_suite_passes_through_the_module_on_debian_s_kernels() {
 #[test]
 #[ignore = "make test-module"]
 fn the_module_takes_hints_in_a_user_mode_kernel_and_they_can_be_measured() {
-    let built = ntcopy(&["module", "build", "--kernel", "um+module"]);
-    if built.status.code() == Some(3) {
-        println!("not run: {}", text(&built.stderr));
-        return;
-    }
-    assert!(built.status.success(), "{}", text(&built.stderr));
-    let module = PathBuf::from(text(&built.stdout).trim());
+    let Some(module) = built("um+module") else { return };
     let script = r#"
         says "$1" module load
         says "$2" --ignored --exact module_booted::inside_a_guest_the_library_attaches_sends_and_lets_go
@@ -292,10 +289,7 @@ fn attached() -> (u64, u64) {
 
 /// `ntcopy module unload` must fail, and `status` say why.
 fn unload_is_refused(why: &str) {
-    let output = ntcopy(&["module", "unload"]);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
-    assert!(said.contains("the kernel keeps the module"), "{said}");
+    ends(&ntcopy(&["module", "unload"]), 1, &["the kernel keeps the module"]);
     let status = text(&ntcopy(&["module", "status"]).stdout);
     assert!(status.contains(why), "{status}");
 }

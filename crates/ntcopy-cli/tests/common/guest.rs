@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Output, Stdio};
 
 use super::signal::{self, Signal};
-use super::{PROGRAM, good, ntcopy, text, wait_until};
+use super::{PROGRAM, ends, good, ntcopy, text, wait_until};
 
 /// A kernel that is built if need be, and temporary files in a folder of the test's own.
 pub struct Guest {
@@ -93,9 +93,7 @@ pub fn a_command_is_at_home(kernel: &str, cpus: &str) {
 pub fn a_panic_ends_it_and_shows_its_last_lines(kernel: &str) {
     let guest = Guest::new(kernel, &[]);
     let output = guest.shell("echo before; sleep 1; echo c > /proc/sysrq-trigger; sleep 600");
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("Kernel panic - not syncing: sysrq triggered crash"), "{said}");
+    ends(&output, 1, &["Kernel panic - not syncing: sysrq triggered crash"]);
     assert_eq!(text(&output.stdout), "before\n");
     guest.assert_nothing_left();
 }

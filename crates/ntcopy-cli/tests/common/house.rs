@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use super::{PROGRAM, good, json, text};
+use super::{PROGRAM, ends, good, json};
 
 /// A tree whose Makefile does what the kernel's does, on a scale of one file.
 pub const MAKEFILE: &str = "\
@@ -95,11 +95,9 @@ impl House {
 
     /// Fails to build with this exit code, and gives what was said.
     pub fn fail(&self, code: i32) -> String {
-        let output = self.run(&["build"]);
-        let stderr = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{stderr}");
+        let said = ends(&self.run(&["build"]), code, &[]);
         self.assert_nothing_half_done();
-        stderr
+        said
     }
 
     pub fn assert_nothing_half_done(&self) {

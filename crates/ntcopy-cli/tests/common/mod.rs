@@ -46,11 +46,15 @@ pub fn good(output: &Output) -> String {
     out
 }
 
-/// A command line that is refused says why, and begins no record.
-pub fn assert_refused(output: &Output, args: &[&str], words: &str, record: &Path) {
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(output));
-    assert!(stderr(output).contains(words), "{args:?}: {}", stderr(output));
-    assert!(!record.exists(), "nothing was begun");
+/// What a run that must end with this code says on standard error: each of these parts is in it.
+#[track_caller]
+pub fn ends(output: &Output, code: i32, parts: &[&str]) -> String {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(code), "{}\n{said}", text(&output.stdout));
+    for part in parts {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    said
 }
 
 /// `ntcopy bench` of little, with a record in `out`. What is tested is whether it works: lockdep may

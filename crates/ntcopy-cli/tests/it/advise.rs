@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::common::{
-    self, PROGRAM, good, stderr,
+    self, PROGRAM, ends, good, stderr,
     store::{here, write},
 };
 use crate::synthetic;
@@ -70,8 +70,7 @@ fn anothers_records_are_listed_and_not_counted_unless_asked_for() {
     assert_eq!(hints["value"], json!({"kind": "sysctl", "name": "net.core.ntcopy", "value": 1}));
     assert_eq!(hints["gain"]["verdict"], "win");
     let output = advise(home.path(), &["records", "--for", "Nobody-0-0-0"]);
-    assert_eq!(output.status.code(), Some(3), "{output:?}");
-    assert!(stderr(&output).contains(&format!("there are those of {ELSEWHERE}")));
+    ends(&output, 3, &[&format!("there are those of {ELSEWHERE}")]);
 }
 
 #[test]
@@ -106,9 +105,7 @@ fn what_cannot_be_read_is_named_and_the_rest_counts() {
 #[test]
 fn a_folder_that_is_not_there_is_named() {
     let home = tempfile::tempdir().unwrap();
-    let output = advise(home.path(), &["nowhere"]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(stderr(&output).contains("cannot read nowhere"), "{output:?}");
+    ends(&advise(home.path(), &["nowhere"]), 1, &["cannot read nowhere"]);
 }
 
 #[test]

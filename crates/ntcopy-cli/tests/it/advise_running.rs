@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, pipe, splice};
 use serde_json::Value;
 
-use crate::common::{PROGRAM, good, json, stderr};
+use crate::common::{PROGRAM, ends, good, json};
 
 /// Where the sender listens.
 const PATH: &str = "NTCOPY_TEST_PATH";
@@ -220,11 +220,12 @@ fn a_process_that_ends_is_told_of_with_what_was_seen() {
     assert_eq!(program["advice"]["decision"], "leave", "nothing was in flight: {program}");
     child.wait().unwrap();
     let output = advise(home.path(), &["--pid", &child.id().to_string()]);
-    assert_eq!(output.status.code(), Some(3), "{output:?}");
-    let said = stderr(&output);
-    assert!(said.contains("there is no process"), "{said}");
-    let output = advise(home.path(), &["--service", "no-such-service-of-anybody"]);
-    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    ends(&output, 3, &["there is no process"]);
+    ends(
+        &advise(home.path(), &["--service", "no-such-service-of-anybody"]),
+        3,
+        &["no process is in"],
+    );
 }
 
 #[test]
@@ -259,9 +260,7 @@ fn what_another_user_runs_is_refused_with_the_reason() {
     let mut ours = Command::new("sleep").arg("60").spawn().unwrap();
     let pid = if rustix::process::geteuid().is_root() { ours.id() } else { 1 };
     if let Some(output) = as_nobody(&mut ntcopy(&["--pid", &pid.to_string()])) {
-        assert_eq!(output.status.code(), Some(3), "{output:?}");
-        let said = stderr(&output);
-        assert!(said.contains("sudo ntcopy advise --pid"), "{said}");
+        ends(&output, 3, &["sudo ntcopy advise --pid"]);
     }
     ours.kill().unwrap();
     ours.wait().unwrap();
@@ -277,9 +276,8 @@ fn root_that_may_not_look_is_told_why_and_not_to_use_sudo() {
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set", "-sys_ptrace", PROGRAM, "advise", "--pid"]);
     let output = command.arg(other.id().to_string()).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{output:?}");
-    let said = stderr(&output);
-    assert!(said.contains("lacks a capability") && !said.contains("sudo"), "{said}");
+    let said = ends(&output, 3, &["lacks a capability"]);
+    assert!(!said.contains("sudo"), "{said}");
     other.kill().unwrap();
     other.wait().unwrap();
 }
@@ -298,9 +296,7 @@ fn a_namespace_that_one_may_not_enter_is_said() {
     if line != "there\n" {
         eprintln!("skipped: no namespaces for users here");
     } else if let Some(output) = as_nobody(&mut ntcopy(&["--pid", &pid])) {
-        assert_eq!(output.status.code(), Some(3), "{output:?}");
-        let said = stderr(&output);
-        assert!(said.contains("network namespace of its own"), "{said}");
+        ends(&output, 3, &["network namespace of its own"]);
     }
     if line == "there\n" && rustix::process::geteuid().is_root() {
         let home = tempfile::tempdir().unwrap();
@@ -325,10 +321,8 @@ fn all_processes_are_listed_and_options_that_mean_nothing_are_refused() {
         &["--all", "--for", "AuthenticAMD-26-2-1"],
         &["--pid", "abc"],
     ] {
-        let output = advise(home.path(), arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
+        let said = ends(&advise(home.path(), arguments), 2, &[]);
         // What is no PID is told what one is.
-        let is_told = stderr(&output).contains("--pid 4711");
-        assert_eq!(is_told, arguments.contains(&"abc"), "{output:?}");
+        assert_eq!(said.contains("--pid 4711"), arguments.contains(&"abc"), "{said}");
     }
 }

@@ -3,7 +3,7 @@
 
 use ntcopy_record::Record;
 
-use crate::common::{bench, counted, measured, stderr};
+use crate::common::{bench, counted, ends, measured, stderr};
 
 /// Four cells of small copies: with a region of 8 MiB, nothing takes long.
 const SMALL: [&str; 9] = [
@@ -78,8 +78,7 @@ fn a_peer_that_was_asked_for_and_is_not_here_is_exit_code_3() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
     let args = ["memset", "--size", "64KiB", "--value", "7", "--modes", "clzero"];
-    let output = bench(&args, &out).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    ends(&bench(&args, &out).output().unwrap(), 3, &[]);
     let record = Record::read(&out).unwrap();
     assert_eq!(record.unavailable[0].mode, "clzero");
     assert!(record.unavailable[0].why.contains("zeros only"), "{:?}", record.unavailable);
@@ -89,9 +88,7 @@ fn a_peer_that_was_asked_for_and_is_not_here_is_exit_code_3() {
 fn a_bad_override_is_an_error_before_anything_is_measured() {
     let place = tempfile::tempdir().unwrap();
     let mut command = bench(&["memset"], &place.path().join("record"));
-    let output = command.env("NTCOPY_ISA", "mmx").output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("NTCOPY_ISA"), "{}", stderr(&output));
+    ends(&command.env("NTCOPY_ISA", "mmx").output().unwrap(), 2, &["NTCOPY_ISA"]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use ntcopy_record::Record;
 
 use crate::bench_app::{self, APP};
 use crate::common::{
-    bench, children, daemons_built, has_flag, json, preload, signal, signal::Signal, stderr, text,
+    bench, children, daemons_built, ends, has_flag, json, preload, signal, signal::Signal, text,
     wait_until,
 };
 
@@ -55,7 +55,7 @@ fn a_wrong_byte_is_an_error_row_and_exit_code_4_and_never_a_number() {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("record");
         let output = command(line, &out).args(["--inject", "wrong-byte"]).output().unwrap();
-        assert_eq!(output.status.code(), Some(4), "{line}: {}", stderr(&output));
+        ends(&output, 4, &[]);
         let Record { samples, errors, .. } = Record::read(&out).unwrap();
         assert!(errors.iter().all(|error| error.wrong_byte) && !errors.is_empty(), "{line}");
         let is_spoilt = |mode: &str| errors.iter().any(|error| error.mode == mode);
@@ -92,8 +92,7 @@ fn without_the_flag_the_hinted_modes_are_not_available_and_say_why() {
                 command.args(["--modes", modes]);
             }
             let output = command.arg("--json").output().unwrap();
-            assert_eq!(output.status.code(), Some(3), "{line}: {}", stderr(&output));
-            assert!(stderr(&output).contains("--kernel um"), "{line}: {}", stderr(&output));
+            ends(&output, 3, &["--kernel um"]);
             let record = Record::read(&out).unwrap();
             let why = record.unavailable.iter().find(|missing| missing.mode == asked);
             assert!(why.is_some_and(|missing| missing.why.contains("MSG_NTCOPY")), "{line}");
@@ -120,9 +119,7 @@ fn what_cannot_be_measured_here_is_exit_code_3_and_nothing_is_begun() {
     ] {
         let mut command = Command::new(crate::common::PROGRAM);
         command.arg("bench").args(line.split_ascii_whitespace()).arg("--out").arg(&out);
-        let output = command.env("PATH", place.path()).output().unwrap();
-        assert_eq!(output.status.code(), Some(3), "{line}: {}", stderr(&output));
-        assert!(stderr(&output).contains(words), "{line}: {}", stderr(&output));
+        ends(&command.env("PATH", place.path()).output().unwrap(), 3, &[words]);
         assert!(!out.exists(), "{line}: nothing was begun");
     }
 }

@@ -9,7 +9,8 @@ use std::{env, fs};
 use ntcopy_record::Record;
 
 use crate::common::{
-    PROGRAM, bench, counted, daemons_built, good, kernel_built, measured, ntcopy, stderr,
+    PROGRAM, bench, counted, daemons_built, ends, good, json, kernel_built, measured, ntcopy,
+    stderr,
 };
 
 /// `bench http` with both daemons beside the program, as `cargo build` has them.
@@ -111,9 +112,8 @@ fn alone(booted: &[&str], says: &str) {
         command.env("PATH", folder.path());
     }
     let output = command.arg("--out").arg(&place).stdin(Stdio::null()).output().unwrap();
-    let words = stderr(&output);
-    assert_eq!(output.status.code(), Some(3), "{words}");
-    assert!(words.contains(says) && !words.contains("cannot read"), "{words}");
+    let said = ends(&output, 3, &[says]);
+    assert!(!said.contains("cannot read"), "{said}");
     assert!(!place.exists(), "nothing was begun");
 }
 
@@ -187,11 +187,10 @@ fn without_a_compiler_the_example_backend_is_not_available() {
     let place = tempfile::tempdir().unwrap();
     let mut command = http(&["--stack", "haproxy+backend.c"], place.path());
     let output = command.env("PATH", place.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     // HAProxy is asked for first, and found wherever PATH points.
     let is_installed = Path::new("/usr/sbin/haproxy").exists();
     let says = if is_installed { "there is no C compiler, cc" } else { "haproxy is not installed" };
-    assert!(stderr(&output).contains(says), "{}", stderr(&output));
+    ends(&output, 3, &[says]);
 }
 
 #[test]
@@ -203,8 +202,7 @@ fn the_ceiling_is_measured_without_the_flag_and_says_what_is_at_most_to_gain() {
         assert!(stderr(&output).contains("not a timing"), "{}", stderr(&output));
         return;
     }
-    assert!(output.status.success(), "{}", stderr(&output));
-    let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let object = json(&good(&output));
     let all = object["ceiling"].as_array().unwrap();
     let connections: Vec<u64> =
         all.iter().map(|one| one["connections"].as_u64().unwrap()).collect();

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use ntcopy_record::Record;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{PROGRAM, bench, children, measured, stderr, text, wait_until};
+use crate::common::{PROGRAM, bench, children, ends, measured, stderr, text, wait_until};
 
 const SMALL: [&str; 4] = ["--object", "20000", "--dataset", "100KiB"];
 
@@ -92,7 +92,7 @@ fn every_family_that_the_kernel_has_is_measured_and_the_others_say_why() {
     };
     assert!(measured("unix") && measured("tcp") && measured("udp"));
     let all = record.unavailable.is_empty();
-    assert_eq!(output.status.code(), Some(if all { 0 } else { 3 }), "{}", stderr(&output));
+    ends(&output, if all { 0 } else { 3 }, &[]);
     assert_eq!(all, !text(&output.stdout).contains("Not measured"), "{}", text(&output.stdout));
 }
 
@@ -115,8 +115,7 @@ fn a_reader_that_dies_is_an_error_row_with_its_status_and_the_rest_goes_on() {
     let child = ntcopy(&[&SMALL, &many], &out).spawn().unwrap();
     wait_for_samples(&out, 2);
     send_to_reader(&child, Signal::KILL);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    ends(&child.wait_with_output().unwrap(), 1, &[]);
     let record = Record::read(&out).unwrap();
     let [error] = &record.errors[..] else { panic!("one error: {:?}", record.errors) };
     assert!(!error.wrong_byte && error.what.contains("signal: 9"), "{}", error.what);
@@ -133,8 +132,7 @@ fn a_reader_that_hangs_is_an_error_row_not_a_hang() {
         let child = ntcopy(&[&SMALL, form, &impatient], &out).spawn().unwrap();
         wait_for_samples(&out, 2);
         send_to_reader(&child, Signal::STOP);
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        ends(&child.wait_with_output().unwrap(), 1, &[]);
         let record = Record::read(&out).unwrap();
         assert!(record.errors[0].what.contains("hangs or is stopped"), "{:?}", record.errors);
     }
@@ -146,9 +144,7 @@ fn a_record_is_never_overwritten() {
     let args: [&[&str]; 2] = [&SMALL, &["--sockets", "1", "--modes", "copy"]];
     assert!(run(&args, place.path()).status.success());
     let before = fs::read(place.path().join("record.jsonl")).unwrap();
-    let output = run(&args, place.path());
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("already there"), "{}", stderr(&output));
+    ends(&run(&args, place.path()), 1, &["already there"]);
     assert_eq!(fs::read(place.path().join("record.jsonl")).unwrap(), before);
 }
 

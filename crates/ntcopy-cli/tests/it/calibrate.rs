@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use ntcopy::profile::Profile;
 
-use crate::common::PROGRAM;
+use crate::common::{PROGRAM, ends, good, stderr};
 
 fn run(args: &[&str], home: &Path) -> Output {
     Command::new(PROGRAM)
@@ -24,7 +24,7 @@ fn run(args: &[&str], home: &Path) -> Output {
 fn the_library_takes_the_profile_that_was_written() {
     let home = tempfile::tempdir().unwrap();
     let output = run(&["--region", "32MiB"], home.path());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = stderr(&output);
     if output.status.code() == Some(3) {
         assert!(said.contains("memory"), "{said}");
         return;
@@ -41,7 +41,7 @@ fn the_library_takes_the_profile_that_was_written() {
         .env("NTCOPY_PROFILE", &path)
         .output()
         .unwrap();
-    assert!(probe.status.success(), "{}", String::from_utf8_lossy(&probe.stderr));
+    good(&probe);
 }
 
 #[test]
@@ -52,6 +52,5 @@ fn without_a_home_it_asks_where_to_write_before_it_measures() {
         .env_remove("XDG_CONFIG_HOME")
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("--out FILE"));
+    ends(&output, 1, &["--out FILE"]);
 }

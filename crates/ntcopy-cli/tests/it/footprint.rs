@@ -8,7 +8,7 @@ use ntcopy_bench::experiments::footprint;
 use ntcopy_record::{ExperimentKind, Record};
 use serde_json::Value;
 
-use crate::common::{has_flag, ntcopy};
+use crate::common::{ends, has_flag, ntcopy};
 
 fn footprint(arguments: &[&str]) -> Output {
     ntcopy(&[&["footprint", "--allow-not-a-timing"], arguments].concat())
@@ -67,7 +67,7 @@ fn a_hint_where_nobody_takes_it_is_exit_code_3() {
     let place = folder.path().join("record");
     let line = ["--quick", "--out", place.to_str().expect("UTF-8"), "send-hinted:64KiB"];
     let refused = footprint(&line);
-    assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+    ends(&refused, 3, &[]);
     assert!(String::from_utf8_lossy(&refused.stdout).contains("--kernel um"), "{refused:?}");
 }
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::common::{house::House, text};
+use crate::common::{ends, house::House, text};
 
 #[test]
 fn an_x86_kernel_is_built_in_each_configuration_and_none_is_taken_for_another() {
@@ -132,10 +132,7 @@ fn a_damaged_package_is_named_and_leaves_nothing() {
         let file = format!("cache/packages/linux-{package}_6.12.99-1_{architecture}.deb");
         house.put(&file, "half of it");
     }
-    let output = house.run(&["build", "--kernel", "stock"]);
-    assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stderr);
-    assert!(said.contains(name) && said.contains("damaged"), "{said}");
+    ends(&house.run(&["build", "--kernel", "stock"]), 1, &[name, "damaged"]);
     house.assert_nothing_half_done();
 }
 
@@ -150,8 +147,6 @@ fn qemu_is_asked_for_before_minutes_of_compiling() {
         .env("PATH", &tools)
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(3));
-    let said = text(&output.stderr);
-    assert!(said.contains("qemu-system-x86_64") && said.contains("apt-get install"), "{said}");
+    ends(&output, 3, &["qemu-system-x86_64", "apt-get install"]);
     assert!(!house.path("cache").exists());
 }

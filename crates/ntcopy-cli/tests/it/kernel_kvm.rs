@@ -3,8 +3,10 @@
 
 use std::process::Command;
 
+use crate::common::{PROGRAM, ends};
+
 fn ntcopy(arguments: &[&str], cache: &std::path::Path) -> std::process::Output {
-    Command::new(env!("CARGO_BIN_EXE_ntcopy"))
+    Command::new(PROGRAM)
         .args(arguments)
         .env("NTCOPY_CACHE", cache)
         .output()
@@ -24,11 +26,9 @@ fn where_a_guest_dies_each_command_refuses_it_with_the_reason() {
     // A machine may have a user who may not open it, or no QEMU: then it says that.
     std::fs::write(cache.path().join("kvm"), format!("{boot_id}it stood still\n")).unwrap();
     for command in commands {
-        let output = ntcopy(command, cache.path());
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(3), "{command:?}: {stderr}");
+        let said = ends(&ntcopy(command, cache.path()), 3, &[]);
         let expected = ["it stood still", "qemu-system-x86"];
-        assert!(expected.iter().any(|words| stderr.contains(words)), "{command:?}: {stderr}");
+        assert!(expected.iter().any(|words| said.contains(words)), "{command:?}: {said}");
         assert!(!cache.path().join("kernels").exists(), "nothing was built");
     }
 }

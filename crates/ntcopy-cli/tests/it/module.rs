@@ -7,7 +7,9 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 use crate::common::{
+    ends, good,
     house::{self, House},
+    json,
     signal::{self, Signal},
     text, wait_until,
 };
@@ -71,18 +73,14 @@ impl Machine {
 
     /// Fails with this exit code, leaves nothing half-done, and gives what was said.
     fn fail(&self, code: i32, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{said}");
+        let said = ends(&self.run(arguments), code, &[]);
         let modules = house::children(&self.0.path("cache/modules"));
         assert!(modules.iter().all(|name| !name.starts_with('.')), "{modules:?}");
         said
     }
 
     fn status(&self) -> Value {
-        let output = self.run(&["status", "--json"]);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        serde_json::from_slice(&output.stdout).unwrap()
+        json(&good(&self.run(&["status", "--json"])))
     }
 }
 
@@ -173,8 +171,7 @@ fn a_kernel_that_takes_no_modules_is_refused_before_it_is_built() {
             assert!(said.contains(part), "{part} in {said}");
         }
     }
-    let both = machine.run(&["build", "--kernel", "stock", "--headers", "/"]);
-    assert_eq!(both.status.code(), Some(2));
+    machine.fail(2, &["build", "--kernel", "stock", "--headers", "/"]);
 }
 
 #[test]

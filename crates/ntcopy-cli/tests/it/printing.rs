@@ -4,6 +4,8 @@
 use std::fs::File;
 use std::process::{Command, Output, Stdio};
 
+use crate::common::{PROGRAM, ends};
+
 /// What prints by each way that the program has.
 const LINES: [&str; 10] = [
     "--help",
@@ -19,7 +21,7 @@ const LINES: [&str; 10] = [
 ];
 
 fn printing(line: &str, to: Stdio) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+    let mut command = Command::new(PROGRAM);
     command.args(line.split(' ')).stdout(to).stderr(Stdio::piped());
     command.spawn().unwrap().wait_with_output().unwrap()
 }
@@ -28,10 +30,7 @@ fn printing(line: &str, to: Stdio) -> Output {
 fn a_full_disk_is_an_error_that_says_so() {
     for line in LINES {
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let output = printing(line, full.into());
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{line}: {said}");
-        assert!(said.contains("No space left on device"), "{line}: {said}");
+        ends(&printing(line, full.into()), 1, &["No space left on device"]);
     }
 }
 
@@ -62,7 +61,7 @@ fn a_message_that_nobody_can_read_changes_no_exit_code() {
         drop(reader);
         let full = File::options().write(true).open("/dev/full").unwrap();
         for to in [Stdio::from(writer), full.into()] {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_ntcopy"));
+            let mut command = Command::new(PROGRAM);
             let status = command.args(line.split(' ')).stderr(to).status().unwrap();
             assert_eq!(status.code(), Some(code), "{line}: {status}");
         }

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 use crate::common::store::{here, write};
-use crate::common::{PROGRAM, good, json, stderr};
+use crate::common::{PROGRAM, ends, good, json, stderr};
 use crate::synthetic;
 
 fn report(folder: &Path, arguments: &[&str]) -> Output {
@@ -50,9 +50,7 @@ fn without_a_record_those_of_this_cpu_in_the_store_are_taken_as_advise_takes_the
     let store = at.join("ntcopy/records");
     // Of another machine.
     write(&store, &synthetic::synthetic_published());
-    let none = report(at, &[]);
-    assert_eq!(none.status.code(), Some(1));
-    assert!(stderr(&none).contains("0 records of this CPU ("), "{}", stderr(&none));
+    ends(&report(at, &[]), 1, &["0 records of this CPU ("]);
     let mut sweep = here(synthetic::synthetic_sweep());
     sweep.header.started_unix_ns += 1;
     write(&store, &sweep);
@@ -100,9 +98,7 @@ fn what_cannot_be_read_or_written_is_named_and_no_page_is_left() {
         (&["synthetic-rounds", "nowhere", "--out", "page.html"][..], "nowhere"),
         (&["synthetic-rounds", "--out", "no/such/page.html"], "no/such/page.html"),
     ] {
-        let output = report(folder.path(), places);
-        assert_eq!(output.status.code(), Some(1));
-        assert!(stderr(&output).contains(named), "{output:?}");
+        ends(&report(folder.path(), places), 1, &[named]);
     }
     assert!(!folder.path().join("page.html").exists());
 }
@@ -118,11 +114,9 @@ fn what_is_no_record_is_named_once_with_the_reason_and_the_rest_is_reported() {
     let said = stderr(&output);
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(said.starts_with("ntcopy: left out: ./foreign/record.jsonl:1: "), "{said}");
-    let none = report(at, &["foreign"]);
-    assert_eq!(none.status.code(), Some(1), "{none:?}");
-    let absent = report(at, &["nope"]);
-    assert_eq!(absent.status.code(), Some(1), "{absent:?}");
-    assert_eq!(stderr(&absent).matches("No such file").count(), 1, "{absent:?}");
+    ends(&report(at, &["foreign"]), 1, &[]);
+    let said = ends(&report(at, &["nope"]), 1, &[]);
+    assert_eq!(said.matches("No such file").count(), 1, "{said}");
 }
 
 #[test]
@@ -131,9 +125,8 @@ fn a_folder_with_records_in_it_stands_for_them() {
     write(folder.path(), &synthetic::synthetic_published());
     let named = good(&report(folder.path(), &["synthetic-published", "synthetic-rounds"]));
     assert_eq!(good(&report(folder.path(), &["."])), named);
-    let output = report(folder.path(), &[".", "--json"]);
-    assert_eq!(output.status.code(), Some(2), "two records are not one object");
-    assert!(stderr(&output).contains("these are 2"), "{output:?}");
+    // Two records are not one object.
+    ends(&report(folder.path(), &[".", "--json"]), 2, &["these are 2"]);
 }
 
 #[test]

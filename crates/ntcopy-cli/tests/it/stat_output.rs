@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::common::{PROGRAM, good, in_um, json, ntcopy, project};
+use crate::common::{PROGRAM, ends, good, in_um, json, ntcopy, project};
 
 /// The counters of a kernel that did a bit of everything.
 const COUNTERS: &str = "nontemporal_bytes 750\nfits_cache_bytes 150\ntoo_small_bytes 40\n\
@@ -61,9 +61,7 @@ fn where_nothing_was_hinted_there_is_no_share() {
 #[test]
 fn counters_that_are_not_understood_fail() {
     let (_folder, path) = recorded("nontemporal_bytes many\n");
-    let failed = output(&["--file", &path]);
-    assert_eq!(failed.status.code(), Some(1), "{failed:?}");
-    assert!(String::from_utf8_lossy(&failed.stderr).contains("line 1: expected"), "{failed:?}");
+    ends(&output(&["--file", &path]), 1, &["line 1: expected"]);
 }
 
 #[test]
@@ -72,18 +70,15 @@ fn a_kernel_without_the_counters_is_told_from_a_wrong_question_and_is_a_metric()
     let out = folder.path().join("ntcopy.prom");
     let counts = Path::new("/proc/net/ntcopy_stat").exists();
     for arguments in [&[][..], &["--prometheus", "--out", out.to_str().expect("UTF-8")]] {
-        let absent = output(arguments);
-        let said = String::from_utf8_lossy(&absent.stderr).into_owned();
-        assert_eq!(absent.status.code(), Some(if counts { 0 } else { 3 }), "{absent:?}");
+        let said = ends(&output(arguments), if counts { 0 } else { 3 }, &[]);
         assert_eq!(said.contains("does not know MSG_NTCOPY"), !counts, "{said}");
     }
     let text = fs::read_to_string(&out).expect("it was written");
     assert!(text.contains(&format!("\nntcopy_available {}\n", u8::from(counts))), "{text}");
     assert_eq!(text.contains("ntcopy_hinted_bytes_total"), counts, "{text}");
     // No process has the largest number.
-    let nobody = output(&["--pid", "4294967295"]);
-    assert_eq!(nobody.status.code(), Some(1), "{nobody:?}");
-    assert_eq!(output(&["--file", "/nonexistent"]).status.code(), Some(1));
+    ends(&output(&["--pid", "4294967295"]), 1, &["no process 4294967295"]);
+    ends(&output(&["--file", "/nonexistent"]), 1, &["no file /nonexistent"]);
 }
 
 /// What promtool says of a text: nothing, if it is as it should be. None where there is no promtool.
@@ -147,10 +142,8 @@ fn a_file_for_the_exporter_is_written_whole_for_every_user() {
     let mode = fs::metadata(&out).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o644, "another user's exporter reads it");
     let nowhere = folder.path().join("none/ntcopy.prom");
-    let failed =
-        output(&["--file", &path, "--prometheus", "--out", nowhere.to_str().expect("UTF-8")]);
-    assert_eq!(failed.status.code(), Some(1), "{failed:?}");
-    assert!(String::from_utf8_lossy(&failed.stderr).contains("cannot write"), "{failed:?}");
+    let nowhere = ["--file", &path, "--prometheus", "--out", nowhere.to_str().expect("UTF-8")];
+    ends(&output(&nowhere), 1, &["cannot write"]);
 }
 
 #[test]

@@ -6,8 +6,8 @@ mod store;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::common::project;
-pub use crate::common::{PROGRAM, json};
+use crate::common::{PROGRAM, project, text};
+pub use crate::common::{ends, json};
 
 /// The program, with a home and a store of its own.
 fn ntcopy(folder: &Path, words: &[&str]) -> Command {
@@ -18,10 +18,8 @@ fn ntcopy(folder: &Path, words: &[&str]) -> Command {
 }
 
 fn done(output: &Output, code: i32) -> String {
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{stdout}\n{stderr}");
-    stdout
+    ends(output, code, &[]);
+    text(&output.stdout)
 }
 
 fn run(folder: &Path, words: &[&str]) -> String {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use super::{done, json, ntcopy, recorded, run};
+use super::{done, ends, json, ntcopy, recorded, run};
 
 #[test]
 fn records_go_in_once_and_come_out_as_they_were() {
@@ -59,8 +59,7 @@ fn what_is_no_record_is_told_of_and_the_rest_is_kept() {
     let (wrong, memset) = (wrong.display().to_string(), recorded("memset"));
     let output = ntcopy(home.path(), &["survey", "add", &wrong, &memset]).output().unwrap();
     assert!(done(&output, 1).starts_with("1 new"));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("wrong.jsonl:1"), "{said}");
+    ends(&output, 1, &["wrong.jsonl:1"]);
 }
 
 #[test]
@@ -68,10 +67,8 @@ fn a_postgres_url_is_refused_and_its_password_not_shown() {
     let home = tempfile::tempdir().unwrap();
     let url = "postgresql://me:s3cret@db/survey";
     let output = ntcopy(home.path(), &["survey", "list"]).env("NTCOPY_SURVEY_STORE", url).output();
-    let output = output.unwrap();
-    done(&output, 1);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("SQLite file") && !said.contains("s3cret"), "{said}");
+    let said = ends(&output.unwrap(), 1, &["SQLite file"]);
+    assert!(!said.contains("s3cret"), "{said}");
 }
 
 #[test]
@@ -92,9 +89,7 @@ fn the_report_is_text_an_object_and_a_page() {
 #[test]
 fn a_list_of_no_store_says_what_makes_one() {
     let home = tempfile::tempdir().unwrap();
-    let output = ntcopy(home.path(), &["survey", "list"]).output().unwrap();
-    done(&output, 1);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("ntcopy survey add"));
+    ends(&ntcopy(home.path(), &["survey", "list"]).output().unwrap(), 1, &["ntcopy survey add"]);
 }
 
 /// A node measures for real, and its record arrives.
