@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::common::{beside, good, in_um, preload::PYTHON};
+use crate::common::{beside, good, in_um, preload::PYTHON, project};
 
 const SENT_BYTES: u64 = 16 << 20;
 
@@ -16,11 +16,6 @@ struct Example {
     name: &'static str,
     /// What starts it, for a shell.
     command: String,
-}
-
-fn root() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    fs::canonicalize(root).expect("the repository")
 }
 
 fn is_there(program: &str) -> bool {
@@ -35,7 +30,7 @@ fn compiled(name: &'static str, compiler: &str, options: &[&str], more: &[&str])
     let program = folder.join(name.replace('.', "-"));
     let mut command = Command::new(compiler);
     command.args(options).arg("-o").arg(&program);
-    command.arg(root().join("examples").join(name)).args(more);
+    command.arg(project().join("examples").join(name)).args(more);
     good(&command.output().unwrap_or_else(|error| panic!("{compiler}: {error}")));
     Example { name, command: program.display().to_string() }
 }
@@ -44,10 +39,10 @@ fn compiled(name: &'static str, compiler: &str, options: &[&str], more: &[&str])
 fn examples() -> &'static [Example] {
     static EXAMPLES: OnceLock<Vec<Example>> = OnceLock::new();
     EXAMPLES.get_or_init(|| {
-        let header = format!("-I{}", root().join("uapi").display());
+        let header = format!("-I{}", project().join("uapi").display());
         let warn = ["-Wall", "-Wextra", "-Werror", "-O2", &header];
         let rust = beside(&["-p", "ntcopy", "--example", "send"]).join("examples/send");
-        let python = root().join("examples/send.py");
+        let python = project().join("examples/send.py");
         let c11 = [&warn[..], &["-std=c11", "-D_GNU_SOURCE", "-pthread"]].concat();
         // It answers, and so is run by `bench http --stack haproxy+backend.c`.
         compiled("backend.c", "cc", &c11, &[]);

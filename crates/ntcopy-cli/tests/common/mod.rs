@@ -26,6 +26,24 @@ pub fn ntcopy(arguments: &[&str]) -> Output {
     program.args(arguments).stdin(Stdio::null()).output().expect("the program starts")
 }
 
+/// The program in a folder that is its user's home as well, and where nothing else is set.
+pub fn at_home(folder: &Path, arguments: &[&str]) -> Command {
+    let mut program = Command::new(PROGRAM);
+    program.args(arguments).current_dir(folder).env("HOME", folder).stdin(Stdio::null());
+    for name in ["XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "GLIBC_TUNABLES"] {
+        program.env_remove(name);
+    }
+    for name in ["NTCOPY_PROFILE", "NTCOPY_SURVEY_STORE", "NTCOPY_CACHE"] {
+        program.env_remove(name);
+    }
+    program
+}
+
+/// What it does there.
+pub fn in_home(folder: &Path, arguments: &[&str]) -> Output {
+    at_home(folder, arguments).output().expect("the program starts")
+}
+
 /// What a script prints in the user-mode kernel that knows the flag, where it must end well.
 pub fn in_um(script: &str) -> String {
     good(&ntcopy(&["kernel", "boot", "--timeout", "120", "--", "sh", "-c", script]))

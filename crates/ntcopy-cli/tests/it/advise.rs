@@ -3,14 +3,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use ntcopy_record::FILE_NAME;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::common::{
-    self, PROGRAM, ends, good, stderr,
+    self, ends, good, in_home, project, stderr,
     store::{here, write},
 };
 use crate::synthetic;
@@ -19,12 +19,7 @@ use crate::synthetic;
 const ELSEWHERE: &str = "AuthenticAMD-26-200-1";
 
 fn advise(home: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(PROGRAM);
-    command.current_dir(home).env("HOME", home).arg("advise").args(arguments);
-    for name in ["XDG_DATA_HOME", "XDG_CONFIG_HOME", "NTCOPY_PROFILE", "GLIBC_TUNABLES"] {
-        command.env_remove(name);
-    }
-    command.output().expect("the program starts")
+    in_home(home, &[&["advise"], arguments].concat())
 }
 
 /// Advice as JSON, by topic; the first of a topic.
@@ -111,8 +106,8 @@ fn a_folder_that_is_not_there_is_named() {
 #[test]
 fn the_records_of_the_repository_give_advice_with_their_figures() {
     let home = tempfile::tempdir().unwrap();
-    let records = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/record");
-    let arguments = [records, "--for", "GenuineIntel-6-167-1", "--json"];
+    let records = project().join("bench/record");
+    let arguments = [records.to_str().unwrap(), "--for", "GenuineIntel-6-167-1", "--json"];
     let output = advise(home.path(), &arguments);
     assert!(output.status.success(), "{output:?}");
     let of = topics(&output);

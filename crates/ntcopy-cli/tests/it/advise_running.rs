@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, pipe, splice};
 use serde_json::Value;
 
-use crate::common::{PROGRAM, ends, good, json};
+use crate::common::{PROGRAM, ends, good, in_home, json};
 
 /// Where the sender listens.
 const PATH: &str = "NTCOPY_TEST_PATH";
@@ -154,7 +154,7 @@ fn ntcopy(arguments: &[&str]) -> Command {
 }
 
 fn advise(home: &Path, arguments: &[&str]) -> Output {
-    ntcopy(arguments).env("HOME", home).env_remove("XDG_DATA_HOME").output().unwrap()
+    in_home(home, &[&["advise"], arguments].concat())
 }
 
 fn assert_within_5_percent(found: &Value, known: u64) {

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use ntcopy_record::Record;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{PROGRAM, bench, children, ends, measured, stderr, text, wait_until};
+use crate::common::{bench, children, ends, good, in_home, measured, stderr, text, wait_until};
 
 const SMALL: [&str; 4] = ["--object", "20000", "--dataset", "100KiB"];
 
@@ -151,14 +151,9 @@ fn a_record_is_never_overwritten() {
 #[test]
 fn the_default_place_is_below_the_data_directory() {
     let home = tempfile::tempdir().unwrap();
-    let output = Command::new(PROGRAM)
-        .args(["bench", "unix", "--sockets", "1", "--modes", "vmsplice", "--allow-not-a-timing"])
-        .args(SMALL)
-        .env_remove("XDG_DATA_HOME")
-        .env("HOME", home.path())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
+    let line = ["bench", "unix", "--sockets", "1", "--modes", "vmsplice", "--allow-not-a-timing"];
+    let output = in_home(home.path(), &[&line[..], &SMALL].concat());
+    good(&output);
     let records = home.path().join(".local/share/ntcopy/records");
     let entry = fs::read_dir(&records).unwrap().next().unwrap().unwrap();
     let record = Record::read(entry.path()).unwrap();

@@ -1,29 +1,15 @@
 //! `ntcopy footprint calibrate`: what it writes is a profile that the library takes. No test looks at a
 //! figure: on a busy machine they mean nothing.
 
-use std::path::Path;
-use std::process::{Command, Output};
-
 use ntcopy::profile::Profile;
 
-use crate::common::{PROGRAM, ends, good, stderr};
-
-fn run(args: &[&str], home: &Path) -> Output {
-    Command::new(PROGRAM)
-        .args(["footprint", "calibrate"])
-        .args(args)
-        .arg("--allow-not-a-timing")
-        .env("HOME", home)
-        .env_remove("XDG_CONFIG_HOME")
-        .env_remove("NTCOPY_PROFILE")
-        .output()
-        .expect("ntcopy starts")
-}
+use crate::common::{at_home, bench, ends, good, in_home, stderr};
 
 #[test]
 fn the_library_takes_the_profile_that_was_written() {
     let home = tempfile::tempdir().unwrap();
-    let output = run(&["--region", "32MiB"], home.path());
+    let line = ["footprint", "calibrate", "--allow-not-a-timing", "--region", "32MiB"];
+    let output = in_home(home.path(), &line);
     let said = stderr(&output);
     if output.status.code() == Some(3) {
         assert!(said.contains("memory"), "{said}");
@@ -34,23 +20,13 @@ fn the_library_takes_the_profile_that_was_written() {
     let profile = Profile::read(&path).expect("it is of this machine");
     assert!(!profile.measured.is_empty() && profile.policy.unavailable().is_none());
     assert!(said.contains(&format!("profile: {}\n", path.display())), "{said}");
-    let probe = Command::new(PROGRAM)
-        .args(["bench", "memset", "--quick", "--size", "64KiB", "--modes", "ours"])
-        .args(["--allow-not-a-timing", "--out"])
-        .arg(home.path().join("record"))
-        .env("NTCOPY_PROFILE", &path)
-        .output()
-        .unwrap();
-    good(&probe);
+    let line = ["memset", "--size", "64KiB", "--modes", "ours"];
+    let mut probe = bench(&line, &home.path().join("record"));
+    good(&probe.env("NTCOPY_PROFILE", &path).output().unwrap());
 }
 
 #[test]
 fn without_a_home_it_asks_where_to_write_before_it_measures() {
-    let output = Command::new(PROGRAM)
-        .args(["footprint", "calibrate"])
-        .env_remove("HOME")
-        .env_remove("XDG_CONFIG_HOME")
-        .output()
-        .unwrap();
-    ends(&output, 1, &["--out FILE"]);
+    let mut homeless = at_home("/".as_ref(), &["footprint", "calibrate"]);
+    ends(&homeless.env_remove("HOME").output().unwrap(), 1, &["--out FILE"]);
 }

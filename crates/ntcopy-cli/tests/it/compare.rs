@@ -1,19 +1,12 @@
 //! `ntcopy report --against`: the text, the object and the page.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
 
 use ntcopy_record::Record;
 use tempfile::TempDir;
 
-use crate::common::{PROGRAM, ends, good, json, store::write};
+use crate::common::{ends, good, in_home, json, store::write};
 use crate::synthetic;
-
-fn ntcopy(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(PROGRAM);
-    command.current_dir(folder).args(arguments).output().expect("the program starts")
-}
 
 /// The rounds on another machine, where `nt` moves a tenth more in the same time.
 fn elsewhere() -> Record {
@@ -37,7 +30,7 @@ fn two() -> TempDir {
 #[test]
 fn what_differs_comes_first_then_the_sentence_then_the_cells_in_every_form() {
     let folder = two();
-    let text = good(&ntcopy(folder.path(), &["report", "a", "--against", "b/elsewhere"]));
+    let text = good(&in_home(folder.path(), &["report", "a", "--against", "b/elsewhere"]));
     let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is missing: {text}"));
     let cpu = at("CPU: SYNTHETIC CPU 9000 (AuthenticAMD-26-2-1) in A, SYNTHETIC CPU 9001");
     let libc = at("C library: glibc 2.36 in A, glibc 2.41 in B");
@@ -47,10 +40,10 @@ fn what_differs_comes_first_then_the_sentence_then_the_cells_in_every_form() {
     assert!(text.contains("vmsplice against copy, by throughput, does as well in B as in A"));
     assert!(text.contains("better in B") && !text.contains("worse in B "), "{text}");
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
-    let said = good(&ntcopy(folder.path(), &["report", "a", "--against", "b", "--json"]));
+    let said = good(&in_home(folder.path(), &["report", "a", "--against", "b", "--json"]));
     assert!(json(&said)["sentences"][0].as_str().unwrap().contains("1.10x"), "{said}");
     let line = ["report", "a", "--against", "b", "--out", "page.html"];
-    assert_eq!(good(&ntcopy(folder.path(), &line)), "");
+    assert_eq!(good(&in_home(folder.path(), &line)), "");
     let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
     let command = format!("ntcopy {}", line.join(" "));
     for words in ["<!DOCTYPE html>", "does better in B", "SYNTHETIC CPU 9001", &command] {
@@ -63,11 +56,11 @@ fn what_differs_comes_first_then_the_sentence_then_the_cells_in_every_form() {
 fn sides_without_a_cell_in_common_are_not_available() {
     let folder = two();
     write(&folder.path().join("c"), &synthetic::synthetic_retention());
-    let output = ntcopy(folder.path(), &["report", "a", "--against", "c"]);
+    let output = in_home(folder.path(), &["report", "a", "--against", "c"]);
     ends(&output, 3, &[]);
     assert!(String::from_utf8_lossy(&output.stdout).contains("Nothing can be compared"));
     fs::create_dir(folder.path().join("empty")).unwrap();
-    let output = ntcopy(folder.path(), &["report", "a", "--against", "empty"]);
+    let output = in_home(folder.path(), &["report", "a", "--against", "empty"]);
     ends(&output, 1, &["no record is left of empty"]);
-    ends(&ntcopy(folder.path(), &["report", "a", "--against"]), 2, &["--against"]);
+    ends(&in_home(folder.path(), &["report", "a", "--against"]), 2, &["--against"]);
 }

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{PROGRAM, good, json, text};
+use crate::common::{at_home, good, json, project, text};
 
 /// A title, a colour, both again as C1 controls, a deletion, another direction of writing, a line
 /// separator; and lines, a row and a script for those that take a line as it is.
@@ -20,7 +20,7 @@ const KEPT: [&str; 3] = ["type", "experiment", "counts"];
 const MODES: [&str; 2] = ["mode", "baseline"];
 
 fn records() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/record");
+    let root = project().join("bench/record");
     let mut all = Vec::new();
     for folder in fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()) {
         let below = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
@@ -77,14 +77,12 @@ fn forged(folder: &Path, from: &Path, kept: &[&str]) -> PathBuf {
 
 /// Runs the program, and holds both its outputs to be obeyed by no terminal.
 fn unobeyed(folder: &Path, words: &[&str]) -> Output {
-    let mut command = Command::new(PROGRAM);
-    command.current_dir(folder).env("HOME", folder).env("XDG_DATA_HOME", folder.join("data"));
-    command.env("NTCOPY_CACHE", folder.join("cache"));
+    let mut command = at_home(folder, words);
     let profile = folder.join("profile.toml");
     if profile.exists() {
         command.env("NTCOPY_PROFILE", profile);
     }
-    let output = command.args(words).output().expect("the program starts");
+    let output = command.output().expect("the program starts");
     for bytes in [&output.stdout, &output.stderr] {
         let text = String::from_utf8(bytes.clone()).unwrap();
         assert!(!text.contains(is_obeyed), "{words:?}: {text:?}");

@@ -3,18 +3,16 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use tempfile::TempDir;
 
 use crate::common::store::{here, write};
-use crate::common::{PROGRAM, ends, good, json, stderr};
+use crate::common::{ends, good, in_home, json, stderr};
 use crate::synthetic;
 
 fn report(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(PROGRAM);
-    command.current_dir(folder).arg("report").args(arguments).env("XDG_DATA_HOME", folder);
-    command.output().expect("the program starts")
+    in_home(folder, &[&["report"], arguments].concat())
 }
 
 fn with_rounds() -> TempDir {
@@ -47,7 +45,7 @@ fn a_directory_and_its_file_are_the_same_record_and_make_the_same_page() {
 fn without_a_record_those_of_this_cpu_in_the_store_are_taken_as_advise_takes_them() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let store = at.join("ntcopy/records");
+    let store = at.join(".local/share/ntcopy/records");
     // Of another machine.
     write(&store, &synthetic::synthetic_published());
     ends(&report(at, &[]), 1, &["0 records of this CPU ("]);
@@ -65,7 +63,8 @@ fn without_a_record_those_of_this_cpu_in_the_store_are_taken_as_advise_takes_the
         stderr(&output).contains(origin) && stderr(&output).contains("; 1 more "),
         "{output:?}"
     );
-    let named = ["ntcopy/records/synthetic-sweep", "ntcopy/records/synthetic-rounds"];
+    let named = ["synthetic-sweep", "synthetic-rounds"].map(|name| store.join(name));
+    let named = named.each_ref().map(|place| place.to_str().unwrap());
     assert_eq!(good(&output), good(&report(at, &named)), "the newest first");
     let newest = good(&report(at, &["--json"]));
     assert!(newest.contains("\"record\": \"synthetic-sweep\""), "the newest alone");
@@ -73,9 +72,7 @@ fn without_a_record_those_of_this_cpu_in_the_store_are_taken_as_advise_takes_the
     let page = report(at, &["--out", "page.html"]);
     let verdict =
         stderr(&page).lines().find(|line| line.starts_with("verdict: ")).map(str::to_owned);
-    let mut advise = Command::new(PROGRAM);
-    let advised = advise.current_dir(at).arg("advise").env("XDG_DATA_HOME", at).output().unwrap();
-    let advised = good(&advised);
+    let advised = good(&in_home(at, &["advise"]));
     let said: Vec<&str> = advised.lines().filter(|line| line.starts_with("verdict: ")).collect();
     assert_eq!(said, [verdict.unwrap()], "{advised}");
     assert!(advised.contains(origin), "{advised}");

@@ -9,7 +9,7 @@ use std::{env, fs};
 use crate::common::{
     PROGRAM, ends, good, has_flag, in_um,
     preload::{PYTHON, SENDER, SENT_BYTES, hinted, library, rises},
-    text,
+    project, text,
 };
 
 fn ntcopy_run(arguments: &[&str]) -> Command {
@@ -147,7 +147,7 @@ fn filters() -> u32 {
 fn filtered() -> &'static str {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let program = PROGRAM.get_or_init(|| {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let root = project();
         let made = Path::new(env!("CARGO_TARGET_TMPDIR")).join("filtered");
         let mut compiler = Command::new("cc");
         compiler.args(["-pthread", "-D_GNU_SOURCE", "-I"]).arg(root.join("uapi"));

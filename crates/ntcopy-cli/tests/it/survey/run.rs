@@ -9,7 +9,7 @@ use ntcopy_survey::engine::frame::{PREFIX, write_done, write_record};
 use ntcopy_survey::engine::{NodeFacts, Received};
 use serde_json::Value;
 
-use super::{done, json, ntcopy, recorded, run};
+use super::{at_home, done, json, recorded, run};
 use crate::common::signal::{self, Signal};
 use crate::common::wait_until;
 
@@ -36,7 +36,7 @@ fn survey(folder: &Path, tool: &str, nodes: &str, more: &[&str]) -> Command {
     let mut words = vec!["survey", "run", "--with", &with, "--nodes", nodes, "--json"];
     words.extend(["--experiments", "memset"]);
     words.extend(more);
-    ntcopy(folder, &words)
+    at_home(folder, &words)
 }
 
 fn node<'a>(object: &'a Value, name: &str) -> &'a Value {

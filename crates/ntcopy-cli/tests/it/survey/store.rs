@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use super::{done, ends, json, ntcopy, recorded, run};
+use super::{at_home, done, ends, in_home, json, recorded, run};
 
 #[test]
 fn records_go_in_once_and_come_out_as_they_were() {
@@ -40,7 +40,7 @@ fn several_programs_add_to_a_new_store_at_once() {
         .map(|first| {
             let mut words = vec!["survey", "add"];
             words.extend((0..4).map(|at| places[(first + at) % places.len()].as_str()));
-            let mut command = ntcopy(home.path(), &words);
+            let mut command = at_home(home.path(), &words);
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
         })
         .collect();
@@ -57,7 +57,7 @@ fn what_is_no_record_is_told_of_and_the_rest_is_kept() {
     let wrong = home.path().join("wrong.jsonl");
     fs::write(&wrong, "{\"type\":\"end\"}\n").unwrap();
     let (wrong, memset) = (wrong.display().to_string(), recorded("memset"));
-    let output = ntcopy(home.path(), &["survey", "add", &wrong, &memset]).output().unwrap();
+    let output = in_home(home.path(), &["survey", "add", &wrong, &memset]);
     assert!(done(&output, 1).starts_with("1 new"));
     ends(&output, 1, &["wrong.jsonl:1"]);
 }
@@ -66,7 +66,7 @@ fn what_is_no_record_is_told_of_and_the_rest_is_kept() {
 fn a_postgres_url_is_refused_and_its_password_not_shown() {
     let home = tempfile::tempdir().unwrap();
     let url = "postgresql://me:s3cret@db/survey";
-    let output = ntcopy(home.path(), &["survey", "list"]).env("NTCOPY_SURVEY_STORE", url).output();
+    let output = at_home(home.path(), &["survey", "list"]).env("NTCOPY_SURVEY_STORE", url).output();
     let said = ends(&output.unwrap(), 1, &["SQLite file"]);
     assert!(!said.contains("s3cret"), "{said}");
 }
@@ -83,13 +83,13 @@ fn the_report_is_text_an_object_and_a_page() {
     run(home.path(), &["survey", "report", "--out", &page]);
     assert!(fs::read_to_string(&page).unwrap().contains(signature));
     let words = ["survey", "report", "--fleet", "another"];
-    done(&ntcopy(home.path(), &words).output().unwrap(), 3);
+    done(&in_home(home.path(), &words), 3);
 }
 
 #[test]
 fn a_list_of_no_store_says_what_makes_one() {
     let home = tempfile::tempdir().unwrap();
-    ends(&ntcopy(home.path(), &["survey", "list"]).output().unwrap(), 1, &["ntcopy survey add"]);
+    ends(&in_home(home.path(), &["survey", "list"]), 1, &["ntcopy survey add"]);
 }
 
 /// A node measures for real, and its record arrives.
@@ -112,7 +112,7 @@ fn a_node_measures_and_its_record_arrives() {
 fn an_experiment_that_cannot_be_is_told_of() {
     let home = tempfile::tempdir().unwrap();
     let words = ["survey", "measure", "--kernel", "none-such", "--experiments", "unix"];
-    let output = ntcopy(home.path(), &words).output().unwrap();
+    let output = in_home(home.path(), &words);
     let said = done(&output, 1);
     assert!(said.contains("failed") && said.contains("none-such"), "{said}");
 }
