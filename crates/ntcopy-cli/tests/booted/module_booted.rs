@@ -19,7 +19,7 @@ use ntcopy::uapi::STAT_NONTEMPORAL;
 use xtask::suite::{self, Kernel};
 
 use crate::common::{
-    PROGRAM, ends, good, ntcopy,
+    PROGRAM, ends, good, measured, ntcopy,
     preload::{PYTHON, SENDER, SENT_BYTES, hinted, library, rises},
     text,
 };
@@ -240,15 +240,9 @@ fn the_module_takes_hints_in_a_user_mode_kernel_and_they_can_be_measured() {
         &["loaded /", "= 0", "test result: ok. 1 passed", "= 0", "unloaded\n= 0"],
     );
 
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
-    let out = out.to_str().expect("a path of ASCII");
     let small = ["--sockets", "2", "--object", "64KiB", "--dataset", "64KiB", "--modes", "nt"];
-    let arguments = ["bench", "unix", "--kernel", "um+module", "--quick", "--out", out];
-    let measured = ntcopy(&[&arguments[..], &small[..]].concat());
-    assert!(measured.status.success(), "{}", text(&measured.stderr));
-    let record = ntcopy_record::Record::read(out).unwrap();
-    assert!(record.errors.is_empty() && record.unavailable.is_empty(), "{:?}", record.errors);
+    let (record, _) = measured(&[&["unix", "--kernel", "um+module"], &small[..]].concat());
+    assert!(record.unavailable.is_empty(), "{:?}", record.unavailable);
     let hinted = record.samples.iter().filter(|sample| sample.mode == "nt").count();
     assert_eq!(hinted, 5);
 }

@@ -84,13 +84,19 @@ pub fn bench(arguments: &[&str], out: &Path) -> Command {
     command
 }
 
-/// What a benchmark that must end well, and whole, recorded and printed.
-pub fn measured(arguments: &[&str]) -> (Record, String) {
+/// What a benchmark printed, and what it recorded.
+pub fn tried(arguments: &[&str]) -> (Output, Record) {
     let place = tempfile::tempdir().expect("a folder");
     let out = place.path().join("record");
     let output = bench(arguments, &out).output().expect("the program starts");
+    let record = Record::read(&out).unwrap_or_else(|error| panic!("{error}: {}", stderr(&output)));
+    (output, record)
+}
+
+/// What a benchmark that must end well, and whole, recorded and printed.
+pub fn measured(arguments: &[&str]) -> (Record, String) {
+    let (output, record) = tried(arguments);
     let text = good(&output);
-    let record = Record::read(&out).expect("a record");
     assert!(record.complete && record.errors.is_empty(), "{arguments:?}: {:?}", record.errors);
     (record, text)
 }

@@ -1,22 +1,17 @@
 //! `ntcopy bench app` end to end, with programs as they come, at sizes that take no time: on the
 //! kernel that runs the tests, and in a booted one that knows the flag. No test looks at a time.
 
-use std::path::Path;
-use std::process::Output;
-
 use ntcopy_bench::experiments::app;
 use ntcopy_record::{Record, Sample};
-use serde_json::Value;
 
-use crate::common::{bench, kernel_built, preload, stderr};
+use crate::common::{json, kernel_built, measured, preload};
 
 /// Little of it, but for how much is fetched of the large values.
 pub const APP: &str = "app --dataset 4MiB --large 300KiB --connections 3 --rate 300";
 
-fn run(more: &str, out: &Path) -> Output {
-    let line = format!("{APP} {more}");
-    let mut command = bench(&line.split_ascii_whitespace().collect::<Vec<&str>>(), out);
-    command.args(["--library", preload::library()]).output().expect("ntcopy starts")
+fn run(more: &str) -> (Record, String) {
+    let words: Vec<&str> = [APP, more].iter().flat_map(|line| line.split(' ')).collect();
+    measured(&[&words[..], &["--library", preload::library()]].concat())
 }
 
 /// Whether the program that is measured is here.
@@ -41,13 +36,8 @@ fn every_mode_answers_the_same_multigets_and_only_idle_fetches_nothing() {
     if !is_installed() {
         return;
     }
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
     // Two cells: at an offered rate, and without a pause.
-    let output = run("--modes idle --large-rate 60MB/s,max --json", &out);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let record = Record::read(&out).unwrap();
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    let (record, text) = run("--modes idle --large-rate 60MB/s,max --json");
     let modes = ["copy", "idle"];
     assert_eq!((record.cells.len(), record.samples.len()), (2, 2 * 5 * modes.len()));
     let version = record.cells[0].params["app_version"].as_str().unwrap();
@@ -66,7 +56,7 @@ fn every_mode_answers_the_same_multigets_and_only_idle_fetches_nothing() {
     }
     let mut offered = of(&record, "copy").filter(|sample| sample.cell == 0);
     assert!(offered.all(|sample| sum(sample, "offered_bytes") > 0));
-    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let object = json(&text);
     let told = object["figures"].as_array().unwrap();
     assert_eq!(told.len(), 2 * modes.len());
     let copy = told.iter().rfind(|told| told["mode"] == "copy").unwrap();
@@ -80,13 +70,8 @@ fn every_mode_answers_the_same_multigets_and_only_idle_fetches_nothing() {
 #[ignore = "make test-programs"]
 fn in_the_kernel_with_the_flag_the_hinted_modes_alone_are_counted() {
     kernel_built();
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
     // A system call is dear there.
-    let output = run("--kernel um --modes adaptive,nt --rate 30 --large-rate 60MB/s", &out);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let record = Record::read(&out).unwrap();
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
+    let (record, text) = run("--kernel um --modes adaptive,nt --rate 30 --large-rate 60MB/s");
     assert_eq!(record.machine.kernel_kind, "um");
     for sample in &record.samples {
         let is_hinted = ["adaptive", "nt"].contains(&sample.mode.as_str());
@@ -97,6 +82,6 @@ fn in_the_kernel_with_the_flag_the_hinted_modes_alone_are_counted() {
     }
     let nontemporal = |sample: &Sample| sample.counters.get("nontemporal_bytes").copied();
     assert!(of(&record, "nt").any(|sample| nontemporal(sample) > Some(0)));
-    let text = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
+    let text = text.replace('\n', " ");
     assert!(text.contains("multigets of 100 keys, values of 1 KiB and 300 KiB"), "{text}");
 }

@@ -1,9 +1,7 @@
 //! `ntcopy bench memcpy`, `memset` and `order`, end to end at sizes that take no time. No test
 //! looks at a time.
 
-use ntcopy_record::Record;
-
-use crate::common::{bench, counted, ends, measured, stderr};
+use crate::common::{bench, counted, ends, measured, stderr, tried};
 
 /// Four cells of small copies: with a region of 8 MiB, nothing takes long.
 const SMALL: [&str; 9] = [
@@ -75,11 +73,9 @@ fn a_matrix_is_walked_every_way_but_a_sum_has_no_non_temporal_one() {
 
 #[test]
 fn a_peer_that_was_asked_for_and_is_not_here_is_exit_code_3() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
     let args = ["memset", "--size", "64KiB", "--value", "7", "--modes", "clzero"];
-    ends(&bench(&args, &out).output().unwrap(), 3, &[]);
-    let record = Record::read(&out).unwrap();
+    let (output, record) = tried(&args);
+    ends(&output, 3, &[]);
     assert_eq!(record.unavailable[0].mode, "clzero");
     assert!(record.unavailable[0].why.contains("zeros only"), "{:?}", record.unavailable);
 }
@@ -97,11 +93,7 @@ fn what_does_not_fit_the_memory_is_left_out_aloud() {
         // The largest size would fit, and take its time.
         return;
     }
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("record");
-    let args = ["memset", "--size", "64KiB,64GiB", "--modes", "libc"];
-    let output = bench(&args, &out).output().unwrap();
-    let record = Record::read(&out).unwrap();
+    let (output, record) = tried(&["memset", "--size", "64KiB,64GiB", "--modes", "libc"]);
     let left_out = record.unavailable.iter().filter(|line| line.why.contains("MiB")).count();
     assert!(left_out == 1, "{:?}", record.unavailable);
     assert!(stderr(&output).contains("1 of 2 cells are left out"), "{}", stderr(&output));

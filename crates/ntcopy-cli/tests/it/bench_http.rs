@@ -48,13 +48,6 @@ fn bodies_go_through_both_daemons_and_every_sample_has_what_it_cost() {
     counted::every_sample_or_why_not(&record, &text);
 }
 
-/// The record of a measurement that is whole.
-fn recorded(place: &Path) -> Record {
-    let record = Record::read(place.join("record")).unwrap();
-    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
-    record
-}
-
 /// A program in a folder of its own that notes that it was started, and becomes the one of its
 /// name, if what comes first lets it; nothing where that is not installed.
 fn noting(program: &str, place: &Path, first: &str) -> Option<(PathBuf, PathBuf)> {
@@ -84,7 +77,8 @@ fn proxies_and_backends_are_started_as_often_as_was_asked_and_a_taken_port_is_an
     let path = format!("{}:{}", folder.display(), env::var("PATH").unwrap());
     let mut command = http(&[&args[..], &one].concat(), place.path());
     good(&command.env("PATH", path).output().unwrap());
-    let record = recorded(place.path());
+    let record = Record::read(place.path().join("record")).unwrap();
+    assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
     assert!(record.cells.iter().all(|cell| cell.params["starts"] == 3));
     assert_eq!((record.cells.len(), record.samples.len()), (1, 2 * 5));
     // Proxy and backend of two modes, three times, and one proxy again.

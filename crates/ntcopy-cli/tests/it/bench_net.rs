@@ -5,7 +5,7 @@ use std::fs;
 
 use ntcopy_record::Record;
 
-use crate::common::{bench, counted, is_not_available, kernel_built, measured, stderr};
+use crate::common::{bench, counted, good, is_not_available, kernel_built, measured, tried};
 
 fn total(list: Option<&Vec<u64>>) -> u64 {
     list.into_iter().flatten().sum()
@@ -38,15 +38,13 @@ fn requests_and_responses_go_both_ways_and_every_sample_has_what_it_cost() {
 fn datagrams_and_ipv6_carry_the_same_bytes() {
     let args = ["--request", "14000", "--response", "60000", "--connections", "3", "--rate", "off"];
     for family in ["udp", "tcp6", "udp6", "udp-gso"] {
-        let place = tempfile::tempdir().unwrap();
         let args = [&["net", "--family", family, "--modes", "copy"], &args[..]].concat();
-        let output = bench(&args, &place.path().join("record")).output().unwrap();
-        let record = Record::read(place.path().join("record")).unwrap();
+        let (output, record) = tried(&args);
         if family != "udp" && !record.errors.is_empty() {
             println!("not run: {family}: {}", record.errors[0].what);
             continue;
         }
-        assert!(output.status.success(), "{family}: {}", stderr(&output));
+        good(&output);
         assert_eq!(record.samples.len(), 5);
     }
 }
@@ -63,7 +61,7 @@ fn between_namespaces_the_devices_own_way_is_switched_and_nothing_is_left() {
     if is_not_available(&output) {
         return;
     }
-    assert!(output.status.success(), "{}", stderr(&output));
+    good(&output);
     let record = Record::read(place.path().join("record")).unwrap();
     assert!(record.complete && record.errors.is_empty(), "{:?}", record.errors);
     assert!(record.cells.iter().all(|cell| cell.params["between"] == "veth"));
