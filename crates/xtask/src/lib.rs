@@ -9,7 +9,7 @@ mod modules;
 pub mod mutations;
 pub mod programs;
 mod report;
-mod running;
+pub mod running;
 pub mod selftests;
 pub mod soak;
 pub mod suite;

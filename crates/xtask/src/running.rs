@@ -71,7 +71,7 @@ fn end_descendants() {
     let begun = Instant::now();
     let mut asked = Vec::new();
     loop {
-        let left = descendants();
+        let left = descendants(std::process::id());
         if left.is_empty() || begun.elapsed() > 2 * PATIENCE {
             return;
         }
@@ -87,16 +87,16 @@ fn end_descendants() {
     }
 }
 
-/// Processes below this one that still run.
-fn descendants() -> Vec<i32> {
+/// Processes below one, its children first, that have not ended.
+pub fn descendants(of: u32) -> Vec<i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let parents: Vec<(i32, i32)> = pids.filter_map(|pid| Some((pid, parent(pid)?))).collect();
-    let mut found = vec![std::process::id() as i32];
+    let mut found = vec![of as i32];
     let mut at = 0;
     while at < found.len() {
-        let of = found[at];
-        found.extend(parents.iter().filter(|(_, parent)| *parent == of).map(|(pid, _)| *pid));
+        let above = found[at];
+        found.extend(parents.iter().filter(|(_, parent)| *parent == above).map(|(pid, _)| *pid));
         at += 1;
     }
     found.split_off(1)

@@ -58,7 +58,7 @@ fn write_pages(command: &Command, directory: &Path) -> anyhow::Result<()> {
 }
 
 /// What a command's page is called: `ntcopy-bench-unix`.
-fn name(command: &Command) -> String {
+pub fn name(command: &Command) -> String {
     command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned()
 }
 

@@ -188,14 +188,3 @@ pub fn wait_until(mut child: Option<&mut Child>, holds: impl Fn() -> bool) {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
-
-/// Processes whose parent this is.
-pub fn children(of: u32) -> Vec<i32> {
-    let parent = |pid: i32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse::<u32>().ok()
-    };
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter(|pid| parent(*pid) == Some(of)).collect()
-}

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use ntcopy_record::Record;
+use xtask::running::descendants;
 
 use crate::bench_app::{self, APP};
 use crate::common::{
-    bench, children, daemons_built, ends, has_flag, json, preload, signal, signal::Signal, text,
-    wait_until,
+    bench, daemons_built, ends, has_flag, json, preload, signal, signal::Signal, text, wait_until,
 };
 
 /// Nothing here takes this long, on any machine; a test that would hang ends.
@@ -124,12 +124,6 @@ fn what_cannot_be_measured_here_is_exit_code_3_and_nothing_is_begun() {
     }
 }
 
-/// Processes below one, and below those.
-fn family(of: u32) -> Vec<i32> {
-    let below = |pid: i32| [vec![pid], family(pid.cast_unsigned())].concat();
-    children(of).into_iter().flat_map(below).collect()
-}
-
 /// Whether a process runs its program. One that waits for its end to be heard of does not.
 fn is_running(pid: &i32) -> bool {
     fs::read_link(format!("/proc/{pid}/exe")).is_ok()
@@ -163,7 +157,7 @@ fn processes(child: &mut Child, out: &Path) -> Option<Vec<i32>> {
             assert_eq!(status.code(), Some(3), "it ended before it was met");
             return None;
         }
-        let family = family(child.id());
+        let family = descendants(child.id());
         if has_sample() && !family.is_empty() {
             return Some(family);
         }

@@ -7,10 +7,9 @@ use std::process::{Child, Command, Output, Stdio};
 
 use ntcopy_record::Record;
 use rustix::process::{Pid, Signal, kill_process};
+use xtask::running::descendants;
 
-use crate::common::{
-    bench, children, ends, good, in_home, measured, stderr, text, tried, wait_until,
-};
+use crate::common::{bench, ends, good, in_home, measured, stderr, text, tried, wait_until};
 
 const SMALL: [&str; 4] = ["--object", "20000", "--dataset", "100KiB"];
 
@@ -97,7 +96,7 @@ fn every_family_that_the_kernel_has_is_measured_and_the_others_say_why() {
 
 /// Sends a signal to the reading process of a running measurement.
 fn send_to_reader(parent: &Child, signal: Signal) {
-    let reader = children(parent.id()).first().copied().and_then(Pid::from_raw);
+    let reader = descendants(parent.id()).first().copied().and_then(Pid::from_raw);
     kill_process(reader.expect("it reads"), signal).unwrap();
 }
 

@@ -29,7 +29,7 @@ fn badly_wrapped(help: &str) -> Vec<String> {
 }
 
 /// Every command that is listed.
-fn all() -> Vec<Command> {
+pub fn all() -> Vec<Command> {
     let mut program = ntcopy_cli::command().term_width(WIDTH);
     program.build();
     let mut waiting = vec![program];
