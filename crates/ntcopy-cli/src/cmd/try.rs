@@ -212,18 +212,4 @@ mod tests {
             assert_eq!(args.command, ["ls", "--less", "-l"]);
         }
     }
-
-    #[test]
-    fn what_cannot_be_is_a_usage_error() {
-        for line in [
-            &[][..],
-            &["--pairs", "4", "--", "cat"],
-            &["--less", "--", "cat"],
-            &["--ready", "true", "--", "cat"],
-            &["--metric", "rate", "--", "cat"],
-            &["--pairs", "5", "--budget", "9", "--", "cat"],
-        ] {
-            assert!(parse(line).is_err(), "{line:?}");
-        }
-    }
 }

@@ -64,6 +64,7 @@ fn anothers_records_are_listed_and_not_counted_unless_asked_for() {
     let hints = topics(&output)("net.core.ntcopy");
     assert_eq!(hints["value"], json!({"kind": "sysctl", "name": "net.core.ntcopy", "value": 1}));
     assert_eq!(hints["gain"]["verdict"], "win");
+    ends(&advise(home.path(), &["nowhere"]), 1, &["cannot read nowhere"]);
     let output = advise(home.path(), &["records", "--for", "Nobody-0-0-0"]);
     ends(&output, 3, &[&format!("there are those of {ELSEWHERE}")]);
 }
@@ -95,12 +96,6 @@ fn what_cannot_be_read_is_named_and_the_rest_counts() {
     assert!(why.contains("cannot be read") && why.contains("record.jsonl:"), "{why}");
     assert_eq!(object["counted"].as_array().unwrap().len(), 2);
     assert_eq!(topics(&output)("sends")["decision"], "set");
-}
-
-#[test]
-fn a_folder_that_is_not_there_is_named() {
-    let home = tempfile::tempdir().unwrap();
-    ends(&advise(home.path(), &["nowhere"]), 1, &["cannot read nowhere"]);
 }
 
 #[test]

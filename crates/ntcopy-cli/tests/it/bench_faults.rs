@@ -107,9 +107,16 @@ fn without_the_flag_the_hinted_modes_are_not_available_and_say_why() {
 
 #[test]
 fn what_cannot_be_measured_here_is_exit_code_3_and_nothing_is_begun() {
+    daemons_built();
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
+    // HAProxy is asked for before a compiler, and found wherever PATH points.
+    let without_cc = match Path::new("/usr/sbin/haproxy").exists() {
+        true => "there is no C compiler, cc",
+        false => "haproxy is not installed",
+    };
     for (line, words) in [
+        ("http --stack haproxy+backend.c", without_cc),
         (&*format!("{UNIX} --sockets 1 --kernel x86"), "emulator"),
         ("unix --sockets 1 --object 1MiB --sndbuf 64KiB", "does not take a whole object"),
         ("pages --form fork --kernel host", "--kernel um"),

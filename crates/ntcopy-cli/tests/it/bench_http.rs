@@ -177,17 +177,6 @@ fn haproxy_before_a_backend_that_hints_splices_or_does_not() {
 }
 
 #[test]
-fn without_a_compiler_the_example_backend_is_not_available() {
-    let place = tempfile::tempdir().unwrap();
-    let mut command = http(&["--stack", "haproxy+backend.c"], place.path());
-    let output = command.env("PATH", place.path()).output().unwrap();
-    // HAProxy is asked for first, and found wherever PATH points.
-    let is_installed = Path::new("/usr/sbin/haproxy").exists();
-    let says = if is_installed { "there is no C compiler, cc" } else { "haproxy is not installed" };
-    ends(&output, 3, &[says]);
-}
-
-#[test]
 fn the_ceiling_is_measured_without_the_flag_and_says_what_is_at_most_to_gain() {
     daemons_built();
     let output = ntcopy(&["advise", "--ceiling", "--json"]);

@@ -61,6 +61,16 @@ fn usage_errors_are_exit_code_2_and_say_what_to_write() {
 #[test]
 fn what_other_commands_do_not_take_is_exit_code_2() {
     for line in [
+        "kernel boot --mem 63M -- true",
+        "kernel boot --mem 2T -- true",
+        "kernel boot --sysctl =1 -- true",
+        "kernel boot --sysctl net.core.ntcopy -- true",
+        "try",
+        "try --pairs 4 -- cat",
+        "try --less -- cat",
+        "try --ready true -- cat",
+        "try --metric rate -- cat",
+        "try --pairs 5 --budget 9 -- cat",
         "unix-nt-bench 1048576 10 2 524288 524288",
         "unix-nt-bench 0 10 0 524288 524288",
         "unix-nt-bench 1048576 10 0 524288",

@@ -43,6 +43,8 @@ fn every_reason_has_its_share_also_those_of_an_earlier_interface() {
         let line = text.lines().find(|line| line.trim_start().starts_with(reason));
         assert!(line.is_some_and(|line| line.contains(share)), "{reason}: {text}");
     }
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    assert!(text.contains("  too small         40 bytes    2.0 %  pieces below"), "{text}");
     let object = json(&good(&output(&["--file", &path, "--json"])));
     assert_eq!(object["hinted_total_bytes"], 2000);
     assert_eq!(object["nontemporal_share"], 0.375);

@@ -158,24 +158,3 @@ fn parse_sysctl(text: &str) -> Result<(String, String), String> {
         _ => Err(format!("'{text}' is not of the form KEY=VALUE")),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_guest_has_64_mib_at_least() {
-        assert_eq!(parse_size("2G"), Ok(2 << 30));
-        for bad in ["", "G", "2T", "63M", "99999999999G"] {
-            assert!(parse_size(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_sysctl_needs_a_key() {
-        let pair = ("net.ipv4.tcp_wmem".to_owned(), "4096 16384 4194304".to_owned());
-        assert_eq!(parse_sysctl("net.ipv4.tcp_wmem=4096 16384 4194304"), Ok(pair));
-        assert!(parse_sysctl("=1").is_err());
-        assert!(parse_sysctl("net.core.ntcopy").is_err());
-    }
-}

@@ -54,10 +54,6 @@ pub fn totals(counters: &Counters) -> String {
 mod tests {
     use super::*;
 
-    const MIXED: &str = "nontemporal_bytes 3000000000\nfits_cache_bytes 1000000000\n\
-                         too_small_bytes 4095\nread_by_kernel_bytes 0\n\
-                         not_supported_bytes 7\n";
-
     #[test]
     fn all_and_nothing_are_said_only_where_true() {
         assert_eq!(percent(Some(0.0)), "0.0 %");
@@ -66,17 +62,5 @@ mod tests {
         assert_eq!(percent(Some(0.9999)), ">99.9 %");
         assert_eq!(percent(Some(1.0)), "100.0 %");
         assert_eq!(percent(None), "-");
-    }
-
-    #[test]
-    fn totals_name_every_reason_and_fit_eighty_columns() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("ntcopy_stat");
-        std::fs::write(&path, MIXED).unwrap();
-        let totals = totals(&ntcopy::socket::counters_in(&path).unwrap().unwrap());
-        assert_eq!(totals.lines().count(), 2 + REASONS.len(), "{totals}");
-        assert!(totals.lines().all(|line| line.len() <= 80), "{totals}");
-        assert!(totals.contains("  non-temporal       2.8 GiB   75.0 %\n"), "{totals}");
-        assert!(totals.contains("  too small          4.0 KiB   <0.1 %  pieces below"), "{totals}");
     }
 }
