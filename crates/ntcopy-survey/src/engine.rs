@@ -5,7 +5,6 @@
 //! the transport there is: no shared file system, no agent, no port. [`fleet`] calls the tool for
 //! many nodes, stores records as they come, and tries again.
 
-pub mod budget;
 pub mod fleet;
 pub mod frame;
 pub mod lines;

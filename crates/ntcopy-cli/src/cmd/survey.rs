@@ -11,8 +11,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ntcopy_record::lists::unique;
-use ntcopy_record::units::Bytes;
-use ntcopy_survey::engine::budget::Budget;
 use ntcopy_survey::engine::{Ask, DEFAULT_EXPERIMENTS, EXPERIMENTS};
 use ntcopy_survey::store::{self, Store};
 
@@ -77,9 +75,6 @@ pub struct StoreArg {
     /// The fleet, in a file that has several [default: all, or local where records are stored]
     #[arg(long, global = true, value_name = "NAME")]
     fleet: Option<String>,
-    /// The most that all nodes together may send, packed and unpacked
-    #[arg(long, global = true, value_name = "SIZE", default_value = "16GiB")]
-    max_bytes: Bytes,
     /// Print one JSON object
     #[arg(long, global = true)]
     json: bool,
@@ -93,10 +88,6 @@ impl StoreArg {
     /// The fleet that records are stored for.
     fn fleet(&self) -> &str {
         self.fleet.as_deref().unwrap_or("local")
-    }
-
-    fn budget(&self) -> Budget {
-        Budget::new(self.max_bytes.0)
     }
 
     /// Opens it; makes it if it is not there.

@@ -218,6 +218,9 @@ fn one(shared: &Shared<'_>, mut job: Job, tell: &SyncSender<Report>) -> Result<(
     let node = plan.nodes[job.at].as_str();
     tell.send(Report::Started(job.at))?;
     let ask = Ask { experiments: job.missing.clone(), ..plan.ask.clone() };
+    // A node that is broken fills no store: each question has one answer.
+    let mut open: BTreeSet<String> =
+        job.missing.iter().map(|experiment| plan.ask.key(experiment)).collect();
     let mut why = None;
     let mut gone = Ok(());
     let cancelled = || shared.is_over();
@@ -225,6 +228,9 @@ fn one(shared: &Shared<'_>, mut job: Job, tell: &SyncSender<Report>) -> Result<(
         Piece::Done => {}
         Piece::Failed { asked, why: reason } => {
             why = Some(asked.map_or(reason.clone(), |asked| format!("{asked}: {reason}")));
+        }
+        Piece::Record(record) if !open.remove(&record.asked) => {
+            why = Some(format!("{}: it was not asked, or has been answered", record.asked));
         }
         Piece::Record(mut record) => match entry(plan.fleet, node, &mut record) {
             Err(reason) => why = Some(format!("{}: {reason}", record.asked)),

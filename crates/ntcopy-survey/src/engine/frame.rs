@@ -13,7 +13,6 @@ use ntcopy_record::foreign;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::budget::{Budget, Room};
 use super::{NodeFacts, Piece, Received};
 
 /// How every line begins; the number is the format's version.
@@ -21,9 +20,10 @@ pub const PREFIX: &str = "ntcopy-survey-1 ";
 
 /// Bytes that a data line carries: below the 16 KiB at which container logs are split.
 const CHUNK_BYTES: usize = 6000;
-/// No record is larger, packed or unpacked: a node may be broken, and must not take all memory.
-const LARGEST_PACKED_BYTES: u64 = 256 << 20;
-const LARGEST_RAW_BYTES: u64 = 2 << 30;
+/// No record is larger, packed or unpacked: a node may be broken, and must not take all memory. The
+/// largest that there is has less than 1 MiB.
+const LARGEST_PACKED_BYTES: u64 = 16 << 20;
+const LARGEST_RAW_BYTES: u64 = 64 << 20;
 /// Packed as small as goes in a moment.
 const ZSTD_LEVEL: i32 = 12;
 
@@ -76,13 +76,12 @@ pub fn write_done(out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Reads what a node prints, line by line.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Reader {
     open: Option<Open>,
     is_done: bool,
     /// What is wrong with the record was said: the rest of its lines is passed over.
     is_told: bool,
-    budget: Budget,
 }
 
 /// A record of which the end is still to come.
@@ -91,17 +90,9 @@ struct Open {
     begin: Begin,
     packed: Vec<u8>,
     chunks: usize,
-    /// For its bytes, packed and unpacked.
-    room: Room,
 }
 
 impl Reader {
-    /// Reads as long as the budget has room.
-    #[must_use]
-    pub fn new(budget: Budget) -> Reader {
-        Reader { open: None, is_done: false, is_told: false, budget }
-    }
-
     /// Takes a line, with or without its newline; gives what it completes.
     pub fn line(&mut self, line: &str) -> Option<Piece> {
         let line = line.trim_end_matches(['\n', '\r']).strip_prefix(PREFIX)?;
@@ -154,13 +145,7 @@ impl Reader {
         if begin.packed_bytes > LARGEST_PACKED_BYTES || begin.raw_bytes > LARGEST_RAW_BYTES {
             return Err(format!("it is to have {} bytes, too many", begin.raw_bytes));
         }
-        match self.budget.take(begin.packed_bytes + begin.raw_bytes) {
-            Ok(room) => self.open = Some(Open { begin, packed: Vec::new(), chunks: 0, room }),
-            Err(why) => {
-                self.is_told = true;
-                return Ok(Some(Piece::Failed { asked: Some(begin.asked), why }));
-            }
-        }
+        self.open = Some(Open { begin, packed: Vec::new(), chunks: 0 });
         Ok(earlier)
     }
 
@@ -192,10 +177,8 @@ impl Reader {
         if blake3::hash(&raw).to_hex().as_str() != begin.blake3 {
             return Err("its digest differs".to_owned());
         }
-        let Begin { facts, asked, code, raw_bytes, .. } = begin.clone();
-        if let Some(open) = self.open.take() {
-            open.room.keep(raw_bytes);
-        }
+        let Begin { facts, asked, code, .. } = begin.clone();
+        self.open = None;
         Ok(Piece::Record(Received { facts, asked, code, raw }))
     }
 }
@@ -226,7 +209,7 @@ mod tests {
     }
 
     fn read(lines: &[String]) -> (Vec<Piece>, Reader) {
-        let mut reader = Reader::new(Budget::new(8 << 30));
+        let mut reader = Reader::default();
         let mut pieces: Vec<Piece> = lines.iter().filter_map(|line| reader.line(line)).collect();
         pieces.extend(reader.cut_short());
         (pieces, reader)
@@ -285,38 +268,9 @@ mod tests {
              \"raw_bytes\":{},\"packed_bytes\":1,\"blake3\":\"\"}}",
             u64::MAX
         );
-        let mut reader = Reader::new(Budget::new(8 << 30));
+        let mut reader = Reader::default();
         assert!(matches!(reader.line(&line), Some(Piece::Failed { why, .. })
             if why.contains("too many")));
-    }
-
-    #[test]
-    fn all_readers_together_take_no_more_than_the_budget() {
-        let lines = sent();
-        let bytes = record().raw.len() as u64;
-        // Room for two that are stored and one that comes, but not for two that come at once.
-        let budget = Budget::new(5 * bytes);
-        let open = || {
-            let mut reader = Reader::new(budget.clone());
-            let refused = reader.line(&lines[0]);
-            (reader, refused)
-        };
-        let (mut first, refused) = open();
-        assert_eq!(refused, None);
-        let ((second, refused), (_, refused_too)) = (open(), open());
-        assert_eq!(refused, None);
-        assert!(matches!(refused_too, Some(Piece::Failed { why, .. })
-            if why.contains("--max-bytes") && why.contains("stays")));
-        drop(second);
-        let pieces = lines[1..].iter().filter_map(|line| first.line(line));
-        assert_eq!(pieces.collect::<Vec<Piece>>(), [Piece::Record(record()), Piece::Done]);
-        let (mut third, _) = open();
-        let pieces = lines[1..].iter().filter_map(|line| third.line(line));
-        assert_eq!(pieces.collect::<Vec<Piece>>(), [Piece::Record(record()), Piece::Done]);
-        // What was refused is said once, not with every line.
-        let mut fifth = Reader::new(Budget::new(bytes));
-        let pieces: Vec<Piece> = lines.iter().filter_map(|line| fifth.line(line)).collect();
-        assert!(matches!(pieces.as_slice(), [Piece::Failed { .. }, Piece::Done]), "{pieces:?}");
     }
 
     #[test]

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::budget::Budget;
 use super::lines::{self, Tail};
 use super::{Ask, Piece, frame, node};
 use crate::store::STORE_VARIABLE;
@@ -55,7 +54,6 @@ pub struct Tool {
     words: Vec<String>,
     fleet: String,
     program: String,
-    budget: Budget,
 }
 
 impl Tool {
@@ -71,7 +69,6 @@ impl Tool {
         image: Option<&str>,
         fleet: &str,
         program: &str,
-        budget: Budget,
     ) -> Result<Tool, String> {
         let mut words = shlex::split(template)
             .ok_or_else(|| format!("a quotation mark without its other in: {template}"))?;
@@ -89,7 +86,7 @@ impl Tool {
         }
         is_plain("fleet", fleet)?;
         is_plain("program", program)?;
-        Ok(Tool { words, fleet: fleet.to_owned(), program: program.to_owned(), budget })
+        Ok(Tool { words, fleet: fleet.to_owned(), program: program.to_owned() })
     }
 
     fn command(&self, node: &str, ask: &Ask) -> Command {
@@ -166,7 +163,7 @@ impl Tool {
             // It fails when the receiver is gone: the output is drained all the same.
             lines::each(stdout, |line| drop(send.send(line.to_owned())));
         });
-        let mut reader = frame::Reader::new(self.budget.clone());
+        let mut reader = frame::Reader::default();
         loop {
             match lines.recv_timeout(LOOK) {
                 Ok(line) => reader.line(&line).into_iter().for_each(&mut *each),
@@ -221,7 +218,7 @@ mod tests {
     use super::*;
 
     fn tool(template: &str, image: Option<&str>) -> Result<Tool, String> {
-        Tool::new(template, image, "web", "/opt/ntcopy", Budget::new(1 << 30))
+        Tool::new(template, image, "web", "/opt/ntcopy")
     }
 
     fn words(name: &str) -> Vec<String> {

@@ -62,8 +62,8 @@ pub struct Args {
 pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     let named = TEMPLATES.iter().find(|(name, _)| args.on.as_deref() == Some(*name));
     let template = args.with.as_deref().or(named.map(|(_, template)| *template));
-    let (template, budget) = (template.unwrap_or_default(), asked.budget());
-    let tool = Tool::new(template, args.image.as_deref(), asked.fleet(), &args.ntcopy, budget);
+    let template = template.unwrap_or_default();
+    let tool = Tool::new(template, args.image.as_deref(), asked.fleet(), &args.ntcopy);
     let tool = tool.map_err(usage)?;
     let words = args.nodes.split([',', ' ', '\t', '\n']).filter(|name| !name.is_empty());
     let nodes = unique(words.map(str::to_owned));

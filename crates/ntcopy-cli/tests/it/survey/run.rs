@@ -61,13 +61,19 @@ fn nodes_that_answer_are_stored_and_the_others_told_of() {
     fs::write(folder.join("n3.frames"), cut.join("\n")).unwrap();
     let garbage = format!("{PREFIX}begin {{\n{PREFIX}data x\n\u{1b}[31m{PREFIX}\n{PREFIX}done\n");
     fs::write(folder.join("n4.frames"), garbage).unwrap();
+    // One that answers again and again.
+    frames(folder, "n6", 0);
+    frames(folder, "more", 0);
+    let twice = ["n6.frames", "more.frames"].map(|name| fs::read(folder.join(name)).unwrap());
+    fs::write(folder.join("n6.frames"), twice.concat()).unwrap();
     // Its last line comes after its end.
     let last = "(sleep 0.3; echo no such host >&2) >/dev/null &";
     let tool = &format!("echo noise; cat $1.frames || {{ {last} exit 255; }}");
     // The last two are names that a shell would take for two commands, and ssh for an option.
-    let nodes = "n1,n2 n3\nn4,n5,n1,x;reboot -oProxyCommand=x";
+    let nodes = "n1,n2 n3\nn4,n5,n6,n1,x;reboot -oProxyCommand=x";
     let object = json(&done(&survey(folder, tool, nodes, &[]).output().unwrap(), 5));
-    assert_eq!(object["nodes"].as_array().unwrap().len(), 7);
+    assert_eq!(object["nodes"].as_array().unwrap().len(), 8);
+    assert_eq!(node(&object, "n6")["records"].as_array().unwrap().len(), 1, "{object}");
     assert_eq!(
         (&node(&object, "n1")["state"], &object["complete"]),
         (&"measured".into(), &false.into())
@@ -85,7 +91,7 @@ fn nodes_that_answer_are_stored_and_the_others_told_of() {
         assert!(node["why"].as_str().unwrap().contains(why), "{node}");
     }
     // What failed is kept, and answers nothing.
-    assert_eq!(records(folder), 2);
+    assert_eq!(records(folder), 3);
     let called = fs::read_to_string(folder.join("called")).unwrap();
     let measure = "n1 ntcopy survey measure --fleet local --node n1 --experiments memset";
     assert_eq!(called.lines().filter(|line| *line == measure).count(), 1, "{called}");
@@ -98,7 +104,7 @@ fn nodes_that_answer_are_stored_and_the_others_told_of() {
     assert_eq!(node(&object, "n5")["state"], "measured");
     let called = fs::read_to_string(folder.join("called")).unwrap();
     assert_eq!(called.lines().filter(|line| *line == measure).count(), 1, "{called}");
-    assert_eq!(records(folder), 3);
+    assert_eq!(records(folder), 4);
 }
 
 /// Ctrl-C: the tools end, and what came stays.
