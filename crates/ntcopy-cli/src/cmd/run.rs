@@ -209,27 +209,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        hint: Hint,
-    }
-
-    #[test]
-    fn families_are_those_said_or_unix_and_tcp() {
-        for (line, families) in [
-            (&["run"][..], "unix,tcp"),
-            (&["run", "--family", "udp"], "udp"),
-            (&["run", "--family", "tcp,unix,udp,tcp"], "unix,tcp,udp"),
-        ] {
-            let line = Line::try_parse_from(line).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(settings(&line.hint, 0)[1].1, families);
-        }
-    }
 
     #[test]
     fn other_preloads_stay_and_come_first() {

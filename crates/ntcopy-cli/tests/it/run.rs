@@ -130,6 +130,11 @@ fn the_environment_is_the_programs_own_and_the_library() {
             "OWN=kept",
         ]
     );
+    let all = ["--family", "tcp,unix,udp,tcp"];
+    for (asked, families) in [(&[][..], "unix,tcp"), (&all, "unix,tcp,udp")] {
+        let said = good(&output(&[asked, &["--anyway", "--", "env"]].concat()));
+        assert!(said.contains(&format!("NTCOPY_PRELOAD_FAMILIES={families}\n")), "{said}");
+    }
     // A library that is not there.
     let mut command = Command::new(PROGRAM);
     command.args(["run", "--library", "/nonexistent.so", "--", "echo", "started"]);

@@ -31,8 +31,21 @@ impl AgainstArgs {
         self.against.as_ref()
     }
 
+    /// What is measured: of two kernels what `one_boot` makes of it for a boot of each, briefly.
+    pub fn settings<S: Clone, M: Clone + FromStr>(
+        &self,
+        asked: &S,
+        modes: &[M],
+        one_boot: impl Fn(S, Vec<M>, &Against) -> S,
+    ) -> S {
+        match (self.modes(modes), &self.against) {
+            (Some(modes), Some(against)) => one_boot(asked.clone(), modes, against),
+            _ => asked.clone(),
+        }
+    }
+
     /// What a boot measures of the modes that were named; none where no kernels are compared.
-    pub fn modes<M: Clone + FromStr>(&self, asked: &[M]) -> Option<Vec<M>> {
+    fn modes<M: Clone + FromStr>(&self, asked: &[M]) -> Option<Vec<M>> {
         let against = self.against.as_ref()?;
         let default = || against.modes().iter().filter_map(|mode| mode.as_str().parse().ok());
         Some(if asked.is_empty() { default().collect() } else { asked.to_vec() })

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ntcopy_bench::experiments::app::{self, AppMode, Hinting, LargeRate, Plan, Settings};
+use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_record::{ExperimentKind, Record, Unavailable};
 
@@ -58,7 +59,7 @@ pub struct AppArgs {
 }
 
 /// What one boot measures of two that are compared, briefly.
-fn one_boot(mut settings: Settings, modes: Vec<AppMode>) -> Settings {
+fn one_boot(mut settings: Settings, modes: Vec<AppMode>, _: &Against) -> Settings {
     if settings.connections.is_empty() {
         settings.connections = vec![16, 64];
     }
@@ -79,14 +80,6 @@ fn multigets(first: &Record) -> Vec<OsString> {
 }
 
 impl AppArgs {
-    fn settings(&self) -> Settings {
-        let settings = self.settings.clone();
-        match self.against.modes(&self.settings.modes) {
-            Some(modes) => one_boot(settings, modes),
-            None => settings,
-        }
-    }
-
     /// The boots of two kernels, if any are asked for.
     fn boots<'a>(&'a self, common: &'a Common) -> Option<KernelPair<'a>> {
         let pairs = app::defaults(common.extent.quick).pairs;
@@ -97,7 +90,8 @@ impl AppArgs {
         let hinting = [(AppMode::Adaptive, hint::Mode::Adaptive), (AppMode::Nt, hint::Mode::Nt)];
         let hinting: BTreeMap<AppMode, Hinting> =
             hinting.into_iter().map(|(mode, how)| (mode, self.hinted(program, how))).collect();
-        app::plan(&self.settings(), program.to_path_buf(), hinting, cpus)
+        let settings = self.against.settings(&self.settings, &self.settings.modes, one_boot);
+        app::plan(&settings, program.to_path_buf(), hinting, cpus)
     }
 
     /// How the program is hinted, as `ntcopy run` would.

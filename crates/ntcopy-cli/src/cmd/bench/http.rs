@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use ntcopy_bench::experiments::http::{self, HttpMode, Rate, Settings};
+use ntcopy_bench::guest::against::Against;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::against::AgainstArgs;
@@ -49,18 +50,8 @@ pub struct HttpArgs {
     against: AgainstArgs,
 }
 
-impl HttpArgs {
-    fn settings(&self) -> Settings {
-        let settings = self.settings.clone();
-        match self.against.modes(&self.settings.modes) {
-            Some(modes) => one_boot(settings, modes),
-            None => settings,
-        }
-    }
-}
-
 /// What one boot measures of two that are compared, briefly.
-fn one_boot(mut settings: Settings, modes: Vec<HttpMode>) -> Settings {
+fn one_boot(mut settings: Settings, modes: Vec<HttpMode>, _: &Against) -> Settings {
     let defaults = http::defaults(false);
     if !settings.quick && settings.object_bytes.is_empty() {
         settings.object_bytes.clone_from(&defaults.object_bytes);
@@ -88,6 +79,7 @@ pub fn run(common: &Common, args: &HttpArgs) -> anyhow::Result<ExitCode> {
     if args.against.kernel().is_some() && args.settings.stacks.len() > 1 {
         return Err(usage("--against compares two kernels, and --stack can name one stack then"));
     }
+    let settings = args.against.settings(&args.settings, &args.settings.modes, one_boot);
     let launch = Launch {
         common,
         experiment: ExperimentKind::Http,
@@ -99,7 +91,7 @@ pub fn run(common: &Common, args: &HttpArgs) -> anyhow::Result<ExitCode> {
             &args.settings.modes,
             http::defaults(common.extent.quick).pairs,
         ),
-        plan: &|cpus| http::plan::plan(&args.settings(), cpus),
+        plan: &|cpus| http::plan::plan(&settings, cpus),
         is_asked: &is_asked,
     };
     launch.run()

@@ -31,16 +31,11 @@ pub struct RetentionArgs {
 }
 
 pub fn run(common: &Common, args: &RetentionArgs) -> anyhow::Result<ExitCode> {
-    let mut settings = args.settings.clone();
     let asked = &args.settings.modes;
-    if let Some(modes) = args.against.modes(asked) {
-        settings = Settings {
-            modes,
-            quick: true,
-            pairs: Some(retention::defaults(true).pairs),
-            ..settings
-        };
-    }
+    let settings = args.against.settings(&args.settings, asked, |settings, modes, _| {
+        let pairs = Some(retention::defaults(true).pairs);
+        Settings { modes, quick: true, pairs, ..settings }
+    });
     let launch = Launch {
         common,
         experiment: ExperimentKind::Retention,

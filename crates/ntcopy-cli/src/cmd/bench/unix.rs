@@ -43,15 +43,6 @@ pub struct UnixArgs {
 }
 
 impl UnixArgs {
-    /// The settings as the engine wants them.
-    fn settings(&self) -> Settings {
-        let settings = self.settings.clone();
-        match (self.against.modes(&self.settings.modes), self.against.kernel()) {
-            (Some(modes), Some(against)) => one_boot(settings, modes, against),
-            _ => settings,
-        }
-    }
-
     /// CPUs of a booted kernel. A round hands over, so one will do; a free run keeps two busy.
     fn kernel_cpus(&self) -> KernelCpus {
         if self.in_rounds() { KernelCpus::OnePinned } else { KernelCpus::Free(2) }
@@ -87,7 +78,7 @@ fn one_boot(mut settings: Settings, modes: Vec<Mode>, against: &Against) -> Sett
 }
 
 pub fn run(common: &Common, args: &UnixArgs) -> anyhow::Result<ExitCode> {
-    let settings = args.settings();
+    let settings = args.against.settings(&args.settings, &args.settings.modes, one_boot);
     let launch = Launch {
         common,
         experiment: ExperimentKind::Unix,
