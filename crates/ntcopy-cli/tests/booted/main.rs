@@ -8,7 +8,5 @@ mod examples;
 mod kernel_boot;
 mod kernel_package;
 mod kernel_qemu;
-mod long_term;
 mod module_booted;
-mod rule;
 mod um;

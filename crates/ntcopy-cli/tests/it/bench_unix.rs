@@ -1,5 +1,5 @@
-//! `ntcopy bench unix`, end to end on the kernel that runs the tests, at sizes
-//! that take no time. No test looks at a time.
+//! `ntcopy bench unix` and `retention`, and the published command line of the first, end to end on
+//! the kernel that runs the tests, at sizes that take no time. No test looks at a time.
 
 use std::fs;
 use std::path::Path;
@@ -9,18 +9,20 @@ use ntcopy_record::Record;
 use rustix::process::{Pid, Signal, kill_process};
 use xtask::running::descendants;
 
-use crate::common::{bench, ends, good, in_home, measured, stderr, text, tried, wait_until};
+use crate::common::{
+    bench, ends, good, has_flag, in_home, measured, ntcopy, stderr, text, tried, wait_until,
+};
 
 const SMALL: [&str; 4] = ["--object", "20000", "--dataset", "100KiB"];
 
-fn ntcopy(args: &[&[&str]], out: &Path) -> Command {
+fn begun(args: &[&[&str]], out: &Path) -> Command {
     let mut command = bench(&[&["unix"], &args.concat()[..]].concat(), out);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 fn run(args: &[&[&str]], out: &Path) -> Output {
-    ntcopy(args, out).output().expect("ntcopy starts")
+    begun(args, out).output().expect("ntcopy starts")
 }
 
 #[test]
@@ -110,7 +112,7 @@ fn a_reader_that_dies_is_an_error_row_with_its_status_and_the_rest_goes_on() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
     let many = ["--sockets", "2", "--modes", "copy,vmsplice", "--pairs", "40"];
-    let child = ntcopy(&[&SMALL, &many], &out).spawn().unwrap();
+    let child = begun(&[&SMALL, &many], &out).spawn().unwrap();
     wait_for_samples(&out, 2);
     send_to_reader(&child, Signal::KILL);
     ends(&child.wait_with_output().unwrap(), 1, &[]);
@@ -127,7 +129,7 @@ fn a_reader_that_hangs_is_an_error_row_not_a_hang() {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("record");
         let impatient = ["--modes", "copy", "--pairs", "40", "--patience", "5"];
-        let child = ntcopy(&[&SMALL, form, &impatient], &out).spawn().unwrap();
+        let child = begun(&[&SMALL, form, &impatient], &out).spawn().unwrap();
         wait_for_samples(&out, 2);
         send_to_reader(&child, Signal::STOP);
         ends(&child.wait_with_output().unwrap(), 1, &[]);
@@ -158,4 +160,41 @@ fn the_default_place_is_below_the_data_directory() {
     assert_eq!(entry.file_name().to_str(), Some(record.header.id.as_str()));
     assert!(stderr(&output).contains(&record.header.id), "the place is printed");
     assert!(stderr(&output).contains("must not be touched again"), "the caveat is printed");
+}
+
+#[test]
+fn a_victim_walks_after_every_send_and_alone() {
+    let sizes = ["--object", "20000", "--dataset", "100KiB", "--hot-set", "8KiB", "--sockets", "2"];
+    let (record, text) = measured(&[&["retention"], &sizes[..], &["--modes", "copy"]].concat());
+    assert_eq!((record.header.experiment.as_str(), record.samples.len()), ("retention", 10));
+    let walks = record.samples[0].series["walk_ns"].len();
+    for sample in &record.samples {
+        assert_eq!(sample.series["walk_ns"].len(), walks, "the same traffic in every mode");
+        let bytes = if sample.mode == "idle" { 0 } else { walks as u64 * 20_000 };
+        assert_eq!(sample.bytes, bytes, "{}", sample.mode);
+    }
+    assert!(text.contains("ns per line") && text.contains("idle"), "{text}");
+}
+
+#[test]
+fn the_published_command_line_prints_the_published_columns() {
+    let text = good(&ntcopy(&["unix-nt-bench", "65536", "100", "0", "131072", "131072"]));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[0].contains("real time (sec.)") && lines[0].contains("throughput (Mb/s)"));
+    let words: Vec<&str> = lines[1].split_whitespace().collect();
+    assert_eq!(&words[..2], ["\"Normal\"", "copy"]);
+    assert!(words[2].parse::<f64>().is_ok(), "{text}");
+    assert!(words[3].replace(',', "").parse::<u64>().is_ok_and(|rate| rate > 0), "{text}");
+}
+
+#[test]
+fn the_flag_works_or_is_not_available_with_the_reason() {
+    let output = ntcopy(&["unix-nt-bench", "65536", "100", "1", "131072", "131072"]);
+    if has_flag() {
+        assert!(good(&output).contains("MSG_NTCOPY"));
+    } else {
+        ends(&output, 3, &["this kernel has no MSG_NTCOPY"]);
+        assert!(output.stdout.is_empty(), "no number");
+    }
 }

@@ -16,6 +16,9 @@ use ntcopy_record::units::Bytes;
 
 use crate::cmd::{bench, not_available, unmeasured};
 
+/// How long a run may give no answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 const EXAMPLES: &str = "\
 Examples:
   ntcopy footprint calibrate
@@ -44,10 +47,6 @@ pub struct Args {
     /// Memory of either side: for tests.
     #[arg(long, hide = true)]
     region: Option<Bytes>,
-    /// Seconds without an answer after which a run has failed
-    #[arg(long, hide = true, value_name = "SECONDS", default_value = "60",
-          value_parser = clap::value_parser!(u64).range(1..))]
-    patience: u64,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -64,7 +63,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot watch for signals")?;
     let setup = Setup {
         args: bench::process_args("worker"),
-        patience: Duration::from_secs(args.patience),
+        patience: PATIENCE,
         tuned_threshold_bytes: None,
         stop,
     };
