@@ -4,6 +4,7 @@
  * full.  The same counts and the same errors, hinted or not.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -244,6 +245,33 @@ TEST(a_unix_stream_takes_nothing_of_a_buffer_that_faults)
 				close_pair(&pair);
 			}
 		munmap(data, (PAGES + 1) * PAGE);
+	}
+}
+
+static short writable(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
+
+	return poll(&poll_fd, 1, 0) == 1 ? poll_fd.revents : 0;
+}
+
+/* A quarter of SO_SNDBUF may be queued: with one buffer more can be sent, with two not. */
+TEST(a_unix_stream_is_writable_while_one_buffer_is_queued)
+{
+	unsigned char *data = pages(PAGES), *received = pages(PAGES);
+	struct pair pair = { .tx = -1, .rx = -1 };
+	int size = 106496, flags;
+
+	if (via_module())
+		SKIP(return, "the module has no such buffers");
+	for (flags = 0; flags <= MSG_NTCOPY; flags += MSG_NTCOPY) {
+		ASSERT_EQ(unix_stream.open(&unix_stream, &pair), 0);
+		ASSERT_EQ(setsockopt(pair.tx, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
+		ASSERT_EQ(send(pair.tx, data, 16 * PAGE, flags), (long)(16 * PAGE));
+		EXPECT_EQ(writable(pair.tx), 0);
+		ASSERT_EQ(recv(pair.rx, received, 12 * PAGE, 0), (long)(12 * PAGE));
+		EXPECT_EQ(writable(pair.tx), POLLOUT);
+		close_pair(&pair);
 	}
 }
 

@@ -14,7 +14,7 @@ pub const PROGRAMS: [(&str, usize); 10] = [
     ("options", 80),
     ("counters", 26),
     ("bytes", 441),
-    ("edges", 208),
+    ("edges", 209),
     ("gone", 72),
     ("holes", 36),
     ("flags", 109),
