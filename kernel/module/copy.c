@@ -12,9 +12,12 @@
 
 #ifdef NTCOPY_OWN_COPY
 #include <asm/processor.h>
-/* The series has a bit for that. */
+/* The series has a bit for Rocket Lake and Emerald Rapids. */
 #undef cpu_feature_enabled
-#define cpu_feature_enabled(bit)	(boot_cpu_data.x86_vendor == X86_VENDOR_INTEL)
+#define cpu_feature_enabled(bit)	(boot_cpu_data.x86_vendor == X86_VENDOR_INTEL && \
+					 boot_cpu_data.x86 == 6 && \
+					 (boot_cpu_data.x86_model == 0xa7 || \
+					  boot_cpu_data.x86_model == 0xcf))
 #include "copy_nontemporal.c"
 #endif
 

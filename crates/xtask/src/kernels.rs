@@ -21,7 +21,7 @@ const KERNELS: [&str; 4] = ["x86", "x86+kcsan", "x86:6.12", "x86:6.12+kcsan"];
 const COPIES: [&str; 3] = ["edges", "holes", "bytes"];
 
 /// Four pages in turn; QEMU's own CPU copies line after line.
-const INTEL: &str = "max,vendor=GenuineIntel,family=6,model=143";
+const INTEL: &str = "max,vendor=GenuineIntel,family=6,model=207";
 
 pub fn run(ntcopy: &Path, kernels: &[&str]) -> Result<(), Error> {
     let programs = suite::names(&suite::all());
