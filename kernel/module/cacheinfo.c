@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The caches of the host's CPU, of which UML has no cacheinfo. */
 
-#include <linux/bits.h>
 #include <linux/nontemporal.h>
 #include <linux/sizes.h>
 
@@ -11,16 +10,16 @@ static void cpuid_leaf(u32 leaf, u32 index, u32 reg[4])
 			     : "a" (leaf), "c" (index));
 }
 
-/* X86_FEATURE_ZEN4, which neither UML nor each stock kernel has: family 0x19 with AVX-512. */
+/* X86_FEATURE_ZEN4, which neither UML nor each stock kernel has, by the models of amd.c. */
 static bool is_zen4(void)
 {
-	u32 reg[4];
+	u32 reg[4], model;
 
 	cpuid_leaf(1, 0, reg);
 	if ((reg[0] >> 8 & 0xf) + (reg[0] >> 20 & 0xff) != 0x19)
 		return false;
-	cpuid_leaf(7, 0, reg);
-	return reg[1] & BIT(16);
+	model = (reg[0] >> 4 & 0xf) | (reg[0] >> 12 & 0xf0);
+	return (model >= 0x10 && model <= 0x1f) || (model >= 0x60 && model <= 0xaf);
 }
 
 unsigned long nontemporal_private_bytes(int cpu)
