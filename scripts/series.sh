@@ -58,6 +58,21 @@ numbers() {
 	printf '\n#endif /* NTCOPY_H */\n'
 }
 
+# Outside of a kernel tree the tests also run where a module stands in for the option.
+forget_module() {
+	sed -i -e '/^\t\/\* A stock kernel.s pieces/d' -e '/^\t\/\* The module.* \*\/$/d' \
+		-e '/^\tif (via_module())$/{N;d}' \
+		-e '/^\tif (!via_module())$/{N;s/.*\n\t//}' \
+		-e 's/ || via_module()//; s/ && !via_module()//; s/!via_module() && //' \
+		-e 's/via_module() ? &udp : //; s/  The module looks at .* first\.//' \
+		-e '/^\t*if (!can_be_hinted(.*))$/{N;d}' \
+		-e '/^\t*if (can_be_hinted(.*))$/{N;s/.*\n\t//}' \
+		-e '/if (!can_be_hinted(.*) ||$/{N;s/!can.*\n\t* *//}' \
+		-e '/^bool via_module(void);$/d; /^bool can_be_hinted(.*);$/d' "$tree"/*.[ch]
+	! grep -n 'via_module\|can_be_hinted\|[Tt]he module' "$tree"/* ||
+		die "the suite still asks for the module"
+}
+
 make_suite() {
 	tree=$work/made/suite
 	mkdir -p "$tree"
@@ -71,6 +86,7 @@ make_suite() {
 		echo "$program"
 	done >"$tree/.gitignore"
 	cp "$suite/hint_in_tree.c" "$tree/hint.c"
+	forget_module
 	numbers >"$tree/ntcopy.h"
 	grep -v "^	ntcopy_pages " "$suite/Makefile" | sed 's/ page_area\.h / /' >"$tree/Makefile"
 }

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * How sockets are hinted: by SO_NTCOPY.  Outside of a kernel tree the tests also
- * run where a module stands in for it; they ask via_module() about that.
- */
+/* How sockets are hinted: by SO_NTCOPY. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -10,21 +7,10 @@
 
 bool opt_in = true;
 
-bool via_module(void)
-{
-	return false;
-}
-
 void made_socket(int fd)
 {
 	if (opt_in)
 		set_hint(fd, NTCOPY_SOCK_FLAGGED);
-}
-
-bool can_be_hinted(const struct family *family)
-{
-	(void)family;
-	return true;
 }
 
 bool kernel_has_ntcopy(void)
