@@ -70,7 +70,7 @@ static void look_on(struct nontemporal_cpu *s, unsigned long to, size_t bytes, u
 	}
 }
 
-/* After each copy of a sender that was told what nontemporal_pays() says. */
+/* After each hinted copy of a page or more, whichever way it went. */
 void nontemporal_look_on(const void *to, size_t bytes, u8 sender)
 {
 	unsigned long set = READ_ONCE(nontemporal_cache_bytes);
