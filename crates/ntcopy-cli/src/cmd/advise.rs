@@ -38,7 +38,6 @@ about as much in flight as the program.
 
 Exit codes: 0 done; 1 failed; 2 usage; 3 not available here, with the reason; 4 a byte was wrong.";
 
-/// Arguments.
 #[derive(clap::Args)]
 #[command(
     about = "What to set on this machine, by its own records and profile",

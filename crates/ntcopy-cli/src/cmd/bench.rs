@@ -39,7 +39,6 @@ Sizes are 65536, 64k or 64KiB, with M and G alike; lists are separated by commas
 Exit codes: 0 done; 1 a run failed; 2 usage; 3 something that was asked for is not available here; \
 4 a byte was wrong.";
 
-/// Arguments.
 #[derive(clap::Args)]
 #[command(
     about = "Measure: run an experiment, write its record, and say what it shows",

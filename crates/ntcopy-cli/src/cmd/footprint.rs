@@ -34,7 +34,6 @@ that was primed is reported as at least N lines: ask for fewer bytes then.
 
 Exit codes: 0 done; 1 failed; 2 usage; 3 not available here, or a call is not.";
 
-/// Arguments.
 #[derive(clap::Args)]
 #[command(
     about = "How much cache does a call displace? Without a counter",

@@ -13,7 +13,6 @@ use ntcopy_record::HardwareCounter;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Arguments.
 #[derive(clap::Args)]
 #[command(
     about = "Say what this machine, kernel and libc offer",

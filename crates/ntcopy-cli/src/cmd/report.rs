@@ -32,7 +32,6 @@ and left out.
 
 Exit codes: 0 done; 1 failed; 2 usage; 3 the two sides have nothing in common.";
 
-/// Arguments.
 #[derive(clap::Args)]
 #[command(
     about = "Make a table, a page or JSON from records, or compare two sets of them",
@@ -59,7 +58,6 @@ pub struct Args {
     json: bool,
 }
 
-/// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut records = match args.records.as_slice() {
         [] => of_this_machine()?,

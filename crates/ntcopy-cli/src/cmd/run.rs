@@ -85,7 +85,6 @@ pub struct Hint {
     pub library: Option<PathBuf>,
 }
 
-/// Arguments.
 #[derive(clap::Args)]
 #[command(
     about = "Run a program as it is, its large sends hinted",

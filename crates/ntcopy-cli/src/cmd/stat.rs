@@ -34,7 +34,6 @@ ntcopy_available 0.
 
 Ends with 3 on a kernel that does not know MSG_NTCOPY, and has not the module either.";
 
-/// Arguments.
 #[derive(clap::Args)]
 #[command(
     about = "Show what the kernel did with the hints",

@@ -22,7 +22,6 @@ Examples:
 
 A survey is a SQLite file. docs/reference/record.md has the rest.";
 
-/// Arguments.
 #[derive(clap::Args)]
 #[command(
     about = "Measure a fleet, by its own scheduler, and say what its CPU models gain",
@@ -52,7 +51,6 @@ enum Verb {
     Measure(measure::Args),
 }
 
-/// Runs it.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let store = &args.store;
     match args.verb {

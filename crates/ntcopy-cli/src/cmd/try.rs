@@ -39,7 +39,6 @@ All processes that a turn started end with it, also by Ctrl-C.
 Exit codes: 0 done, whichever side won; 1 a turn failed; 2 usage; 3 the hint would reach no \
 socket here; 127 there is no such program, 126 it cannot be run.";
 
-/// Arguments.
 #[derive(clap::Args)]
 #[command(
     about = "Try the hint on a program of one's own: plain and hinted, in turns, one verdict",

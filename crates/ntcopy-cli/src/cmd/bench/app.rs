@@ -43,7 +43,6 @@ With --against what is offered is found out in the first boot: --large-rate is n
 Every value is compared when the servers have started; after each sample all hot values and one \
 large one; during it one value of each multiget, and both ends of each large one.";
 
-/// Arguments of `bench app`.
 #[derive(clap::Args)]
 pub struct AppArgs {
     /// Boot two CPUs, for program and client, each on one of the host's with an L2 of its own

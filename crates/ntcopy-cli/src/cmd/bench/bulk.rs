@@ -47,7 +47,6 @@ Examples:
 A square matrix of 8-byte numbers is summed, written and copied: row by row, and column by \
 column; with normal stores, and with MOVNTI.";
 
-/// Runs `bench memcpy`.
 pub fn memcpy(common: &Common, settings: &memcpy::Settings) -> anyhow::Result<ExitCode> {
     run(common, &ExperimentKind::Memcpy, &settings.modes, &|resources| {
         let own = |libc: &Libc| libc.memcpy_nt_threshold_bytes;
@@ -56,7 +55,6 @@ pub fn memcpy(common: &Common, settings: &memcpy::Settings) -> anyhow::Result<Ex
     })
 }
 
-/// Runs `bench memset`.
 pub fn memset(common: &Common, settings: &memset::Settings) -> anyhow::Result<ExitCode> {
     run(common, &ExperimentKind::Memset, &settings.modes, &|resources| {
         let own = |libc: &Libc| libc.memset_nt_threshold_bytes;
@@ -65,7 +63,6 @@ pub fn memset(common: &Common, settings: &memset::Settings) -> anyhow::Result<Ex
     })
 }
 
-/// Runs `bench order`.
 pub fn order(common: &Common, settings: &order::Settings) -> anyhow::Result<ExitCode> {
     run(common, &ExperimentKind::Order, &settings.modes, &|resources| {
         order::plan(settings, resources)

@@ -41,7 +41,6 @@ With --against connections ask without a pause, because a rate would be another 
 With several stacks a mode is called STACK:MODE. The baseline is the first stack's copy, or what \
 --baseline says, and the offered rate is a part of what the baseline does without a pause.";
 
-/// Arguments of `bench http`.
 #[derive(clap::Args)]
 pub struct HttpArgs {
     #[command(flatten)]

@@ -54,11 +54,8 @@ impl KernelCpus {
 
 /// An experiment that is measured in this kernel or in a booted one.
 pub struct Launch<'a, P> {
-    /// What every experiment takes.
     pub common: &'a Common,
-    /// The experiment.
     pub experiment: ExperimentKind,
-    /// CPUs of a booted kernel.
     pub kernel_cpus: KernelCpus,
     /// The arguments of this program that lead to the other process, if it is this program.
     pub worker_args: Vec<String>,

@@ -44,7 +44,6 @@ Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_
 kernel's rule decides). Both sides send alike. Messages below a page are never \
 copied non-temporally: there the modes show what asking costs.";
 
-/// Runs `bench net`.
 pub fn net(common: &Common, settings: &net::Settings) -> anyhow::Result<ExitCode> {
     // A mode that says nothing of one family may well be had in another.
     let is_asked = |line: &Unavailable| {
@@ -53,7 +52,6 @@ pub fn net(common: &Common, settings: &net::Settings) -> anyhow::Result<ExitCode
     served(common, ExperimentKind::Net, &|cpus| net::plan(settings, cpus), &is_asked)
 }
 
-/// Runs `bench pingpong`.
 pub fn pingpong(common: &Common, settings: &pingpong::Settings) -> anyhow::Result<ExitCode> {
     let is_asked =
         |line: &Unavailable| settings.modes.iter().any(|mode| mode.as_str() == line.mode);

@@ -21,7 +21,6 @@ beside it is the same in every mode; idle is the time without traffic. A booted 
 CPU of the host, so that both share its caches. Modes: copy, nt, adaptive. What a copy in user \
 space leaves of a cache is told by ntcopy footprint.";
 
-/// Arguments of `bench retention`.
 #[derive(clap::Args)]
 pub struct RetentionArgs {
     #[command(flatten)]

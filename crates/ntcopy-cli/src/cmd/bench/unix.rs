@@ -30,7 +30,6 @@ Modes: copy (a plain send, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG
 kernel's rule decides), vmsplice (no copy at all; its buffer must not be touched again until the \
 reader is done with it).";
 
-/// Arguments of `bench unix`.
 #[derive(clap::Args)]
 pub struct UnixArgs {
     /// Boot two CPUs, for sender and reader, each on one of the host's with an L2 of its own

@@ -28,7 +28,6 @@ Measure on a quiet machine: whatever else runs is in the figures.
 
 Exit codes: 0 done; 1 failed; 2 usage; 3 not available here; 4 a byte was wrong.";
 
-/// Arguments.
 #[derive(clap::Args)]
 #[command(
     about = "Measure the library's profile",

@@ -89,7 +89,6 @@ pub enum Args {
     },
 }
 
-/// Which kernel.
 #[derive(ClapArgs)]
 pub struct KernelArgs {
     /// The kernel, as um; ntcopy kernel build --help lists them
@@ -103,7 +102,6 @@ impl KernelArgs {
     }
 }
 
-/// Arguments of `boot`.
 #[derive(ClapArgs)]
 pub struct BootArgs {
     #[command(flatten)]

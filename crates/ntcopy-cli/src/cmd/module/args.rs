@@ -64,7 +64,6 @@ pub enum Args {
     Status(StatusArgs),
 }
 
-/// Arguments of `build`.
 #[derive(ClapArgs)]
 pub struct BuildArgs {
     /// The kernel's headers, or its source tree after it was built [default: the running kernel's]
@@ -81,7 +80,6 @@ pub struct BuildArgs {
     pub sysroot: PathBuf,
 }
 
-/// Arguments of `load`.
 #[derive(ClapArgs)]
 pub struct LoadArgs {
     /// The module [default: what was built or installed for this kernel]
@@ -89,7 +87,6 @@ pub struct LoadArgs {
     pub file: Option<PathBuf>,
 }
 
-/// Arguments of `status`.
 #[derive(ClapArgs)]
 pub struct StatusArgs {
     /// Print one JSON object instead

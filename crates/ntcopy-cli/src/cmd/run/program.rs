@@ -35,12 +35,7 @@ pub enum Missing {
     NotFound(String),
     /// A file that is not to be executed.
     #[error("{path} cannot be run: {cause}")]
-    NotExecutable {
-        /// The file.
-        path: String,
-        /// Why.
-        cause: io::Error,
-    },
+    NotExecutable { path: String, cause: io::Error },
 }
 
 impl Missing {

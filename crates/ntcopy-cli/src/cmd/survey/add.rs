@@ -14,7 +14,6 @@ use serde_json::json;
 use super::StoreArg;
 use crate::cmd::sources;
 
-/// Arguments.
 #[derive(clap::Args)]
 #[command(
     after_help = "A record is stored once, by its id. Without --node, the records of one folder \
@@ -29,7 +28,6 @@ pub struct Args {
     node: Option<String>,
 }
 
-/// Runs it.
 pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     let mut store = asked.open()?;
     let (mut new, mut known, mut failed) = (0, 0, Vec::new());

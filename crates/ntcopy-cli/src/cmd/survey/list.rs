@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use super::StoreArg;
 use crate::cmd::report;
 
-/// Arguments of `export`.
 #[derive(clap::Args)]
 #[command(after_help = "Writes DIR/FLEET/NODE/ID/record.jsonl; what is there already stays.")]
 pub struct ExportArgs {

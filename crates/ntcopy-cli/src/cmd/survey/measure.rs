@@ -16,7 +16,6 @@ to standard error. The lines are in docs/reference/record.md.
 
 Exit codes: 0 done; 1 failed; 2 usage; 4 a byte was wrong; 5 some experiments failed.";
 
-/// Arguments.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -27,7 +26,6 @@ pub struct Args {
     ask: AskArgs,
 }
 
-/// Runs it.
 pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot watch for signals")?;
     let program = std::env::current_exe().context("where is this program?")?;

@@ -18,7 +18,6 @@ of its figures.
 
 Exit codes: 0 done; 1 failed; 2 usage; 3 not available here, with the reason.";
 
-/// Arguments.
 #[derive(clap::Args)]
 #[command(
     about = "What a survey came to: by CPU model, and which machines are unlike theirs",
@@ -30,7 +29,6 @@ pub struct Args {
     out: Option<PathBuf>,
 }
 
-/// Runs it.
 pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     let records = asked.open_existing()?.records(asked.fleet.as_deref())?;
     let summaries: Vec<Summary> = records.into_iter().map(|record| record.summary).collect();

@@ -27,7 +27,6 @@ others failed.";
 
 const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
 
-/// Arguments.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -58,7 +57,6 @@ pub struct Args {
     max_age: u32,
 }
 
-/// Runs it.
 pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     let named = TEMPLATES.iter().find(|(name, _)| args.on.as_deref() == Some(*name));
     let template = args.with.as_deref().or(named.map(|(_, template)| *template));
