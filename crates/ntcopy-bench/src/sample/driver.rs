@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use ntcopy_record::stats::looks::LastLook;
 use ntcopy_record::{
     Cell, End, ExperimentKind, FORMAT, Header, Line, Look, Machine, Params, RunError, Sample,
     Unavailable,
@@ -298,55 +299,88 @@ impl<'a> Recording<'a> {
         self.writer.line(&Line::Sample(sample))
     }
 
-    /// Takes a cell's samples in interleaved groups; of all modes those that are still to be had.
-    /// With a budget there are more groups than `pairs`, until the cell is resolved or its share of
-    /// the time is up; the record has with what it ended.
+    /// Takes cells' samples in interleaved groups; of all modes those that are still to be had. A
+    /// group has samples of each of the cells, one after the other. With a budget there are more
+    /// groups than `pairs`, until the cells are resolved or their share of the time is up; the record
+    /// has with what it ended.
     pub fn groups<L: Lanes>(
         &mut self,
         lanes: &mut L,
         (modes, mut alive): (&[L::Mode], Vec<L::Mode>),
-        (cell, pairs): (u32, u32),
-        what: &str,
+        (cells, pairs): (&[(u32, &str)], u32),
     ) -> Result<(), Halt> {
         let until = self.budget.as_ref().map(Budget::share);
         let baseline = self.baseline.clone();
-        let mut sampled = Pairs::new(pairs, &baseline);
+        let mut sampled: Vec<Pairs<'_>> =
+            cells.iter().map(|_| Pairs::new(pairs, &baseline)).collect();
         for pair in 0.. {
             let is_over = until.is_some_and(|until| Instant::now() >= until);
             if until.is_none() && pair >= pairs {
                 break;
             }
-            if let (Some(_), Some(last)) = (until, sampled.last(pair, is_over)) {
-                let (misses_permille, end) = (last.misses_permille, last.end);
-                self.writer.line(&Line::Look(Look { cell, pairs: pair, misses_permille, end }))?;
+            if until.is_some() && self.is_last_look(cells, &mut sampled, (pair, is_over))? {
                 break;
             }
-            let order = group_order(modes, pair);
-            let is_alive = |mode: &L::Mode| alive.contains(mode);
-            let mut here = order.iter().copied().filter(is_alive).collect();
-            lanes.begin_group((cell, pair), &mut here, self)?;
-            alive = here;
-            for (position, mode) in (0..).zip(order) {
-                self.at(what);
+            for ((cell, what), sampled) in cells.iter().zip(&mut sampled) {
+                let at = At { cell: *cell, pair, position: 0 };
                 // The time of a budget has more samples than were expected.
-                if pair < pairs {
-                    self.step();
-                }
-                if !alive.contains(&mode) {
-                    continue;
-                }
-                let at = At { cell, pair, position };
-                match lanes.sample(mode, at) {
-                    Ok(sample) => {
-                        if let Some(figure) = lanes.figure(&sample) {
-                            sampled.add(&sample.mode, pair, figure);
-                        }
-                        self.sample(sample)?;
+                let expected = pair < pairs;
+                self.group(lanes, (modes, &mut alive), (at, what, expected), sampled)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the look after so many pairs is the last one, at every cell; then it is in the record.
+    fn is_last_look(
+        &mut self,
+        cells: &[(u32, &str)],
+        sampled: &mut [Pairs<'_>],
+        (pairs, is_over): (u32, bool),
+    ) -> Result<bool, WriteError> {
+        let looks: Vec<LastLook> =
+            sampled.iter_mut().filter_map(|sampled| sampled.last(pairs, is_over)).collect();
+        if looks.len() < cells.len() {
+            return Ok(false);
+        }
+        for ((cell, _), LastLook { misses_permille, end }) in cells.iter().zip(looks) {
+            self.writer.line(&Line::Look(Look { cell: *cell, pairs, misses_permille, end }))?;
+        }
+        Ok(true)
+    }
+
+    /// One group of a cell: a sample of each mode that has not failed.
+    fn group<L: Lanes>(
+        &mut self,
+        lanes: &mut L,
+        (modes, alive): (&[L::Mode], &mut Vec<L::Mode>),
+        (at, what, is_expected): (At, &str, bool),
+        sampled: &mut Pairs<'_>,
+    ) -> Result<(), Halt> {
+        let order = group_order(modes, at.pair);
+        let is_alive = |mode: &L::Mode| alive.contains(mode);
+        let mut here = order.iter().copied().filter(is_alive).collect();
+        lanes.begin_group((at.cell, at.pair), &mut here, self)?;
+        *alive = here;
+        for (position, mode) in (0..).zip(order) {
+            self.at(what);
+            if is_expected {
+                self.step();
+            }
+            if !alive.contains(&mode) {
+                continue;
+            }
+            let at = At { position, ..at };
+            match lanes.sample(mode, at) {
+                Ok(sample) => {
+                    if let Some(figure) = lanes.figure(&sample) {
+                        sampled.add(&sample.mode, at.pair, figure);
                     }
-                    Err(failure) => {
-                        let stays = lanes.failed(mode, at, failure, self)?;
-                        alive.retain(|other| *other != mode || stays);
-                    }
+                    self.sample(sample)?;
+                }
+                Err(failure) => {
+                    let stays = lanes.failed(mode, at, failure, self)?;
+                    alive.retain(|other| *other != mode || stays);
                 }
             }
         }

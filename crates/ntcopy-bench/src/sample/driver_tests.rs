@@ -72,7 +72,7 @@ impl MockPlan {
                 let (act, signal_at) = (self.act, self.signal_at);
                 let mut mock = Mock { act, asked: String::new(), stop: &stop, signal_at };
                 let modes = (&['a', 'b', 'c'][..], vec!['a', 'b', 'c']);
-                let done = recording.groups(&mut mock, modes, (cell, PAIRS), "a cell");
+                let done = recording.groups(&mut mock, modes, (&[(cell, "a cell")], PAIRS));
                 asked += &mock.asked;
                 done
             })?;

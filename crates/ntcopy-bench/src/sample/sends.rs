@@ -131,7 +131,7 @@ impl ModeLanes<'_> {
         };
         recording.cell(self.number, params)?;
         let modes = (&plan.modes[..], std::mem::take(&mut self.alive));
-        recording.groups(self, modes, (self.number, plan.pairs), &what)
+        recording.groups(self, modes, (&[(self.number, &what)], plan.pairs))
     }
 
     fn what(&self) -> String {

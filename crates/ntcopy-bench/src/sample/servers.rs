@@ -123,7 +123,7 @@ pub fn measure_cell<L, X: Exchange<L>>(
     recording.at(&format!("{what}: checking every byte"));
     let (mut lanes, mut alive) = (Servers { exchange, servers }, measured.to_vec());
     lanes.connect((cell, 0), &mut alive, recording)?;
-    recording.groups(&mut lanes, (measured, alive), (cell, pairs), what)?;
+    recording.groups(&mut lanes, (measured, alive), (&[(cell, what)], pairs))?;
     // The next cell has other connections.
     lanes.servers.iter_mut().for_each(|connected| connected.client = None);
     Ok(lanes.exchange)

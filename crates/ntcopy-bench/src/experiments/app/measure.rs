@@ -11,33 +11,31 @@ use super::server::Server;
 use super::traffic::{self, Asked, Pace, Window};
 use crate::experiment::Rate;
 use crate::experiments::http::run::Scratch;
-use crate::plan::group_order;
 use crate::run::meter::Meter;
 use crate::run::proof::{Due, OF_A_PROGRAM_PERCENT, Proof};
 use crate::run::schedule::Schedule;
 use crate::run::{CpuClock, Failure, Stop, ns, stay_on};
+use crate::sample::driver::{Lanes, available};
 use crate::sample::{
     At, CLIENT_AND_SERVER, Context, Experiment, Halt, MeasureError, Options, Outcome, Recording,
     cpu_phases,
 };
+use ntcopy_record::stats::{P99, rate};
 use ntcopy_record::{ExperimentKind, Sample};
 
 /// Sets schedules of large values apart from those of multigets.
 const LARGE_SEED: u64 = 1 << 63;
 
-/// The servers of a mode, started for a pair.
-struct Lane {
-    mode: AppMode,
-    server: Server,
-}
-
-struct Bench<'a> {
+/// The servers of all modes that have not failed, one a mode.
+struct Servers<'a> {
     plan: &'a Plan,
     options: &'a Options,
     stop: &'a Stop,
     scratch: Scratch,
     own: CpuClock,
-    alive: Vec<AppMode>,
+    running: Vec<(AppMode, Server)>,
+    /// What each cell offers, once it is found out.
+    offered: Vec<Offered>,
     checked: u64,
 }
 
@@ -46,83 +44,80 @@ impl Experiment for Plan {
         (ExperimentKind::App, AppMode::Copy.to_string())
     }
 
-    /// Servers are started anew for each pair, and take samples of all its cells; so pairs are
-    /// outside, and cells inside. A mode that fails gets an error row and is left out from there
-    /// on, since the same would happen again.
+    /// Servers are started anew for each group, which has samples of all cells.
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
-        let (options, stop) = (context.options, context.stop);
         stay_on(Some(self.cpus[1]))?;
-        let mut bench = Bench {
+        let mut servers = Servers {
             plan: self,
-            options,
-            stop,
+            options: context.options,
+            stop: context.stop,
             scratch: Scratch::new(0)?,
             own: CpuClock::new(rustix::process::getpid())?,
-            alive: Vec::new(),
+            running: Vec::new(),
+            offered: Vec::new(),
             checked: 0,
         };
+        let why = |mode| Ok(self.hinting.get(&mode).and_then(|hinting| hinting.clone().err()));
+        let (here, missing) = available(&self.modes, why)?;
         let mut recording = Recording::begin(self, context)?;
-        for mode in &self.modes {
-            match self.hinting.get(mode) {
-                Some(Err(why)) => recording.unavailable(mode, why.clone(), None)?,
-                _ => bench.alive.push(*mode),
-            }
-        }
+        recording.missing(missing)?;
         recording.expect(self.samples());
-        recording.cells([0].into_iter(), |recording, _| bench.pairs(recording))?;
+        let whats: Vec<String> = self.cells.iter().map(what).collect();
+        let cells: Vec<(u32, &str)> = (0..).zip(whats.iter().map(String::as_str)).collect();
+        recording.cells(0..1, |recording, _| {
+            recording.groups(&mut servers, (&self.modes, here.clone()), (&cells, self.pairs))
+        })?;
         recording.end()
     }
 }
 
-impl Bench<'_> {
-    fn pairs(&mut self, recording: &mut Recording<'_>) -> Result<(), Halt> {
-        let mut offered = Vec::new();
-        for pair in 0..self.plan.pairs {
-            recording.at("starting servers, comparing every value");
-            let mut lanes = self.start(pair, recording)?;
-            if pair == 0 {
-                recording.at("finding out how much to offer");
-                offered = self.offered(&lanes)?;
-                self.cells(&offered, recording)?;
-            }
-            for (number, (cell, offered)) in (0..).zip(self.plan.cells.iter().zip(&offered)) {
-                recording.at(&what(cell));
-                self.cell((number, pair), cell, *offered, &mut lanes, recording)?;
+impl Servers<'_> {
+    /// Starts a server for each of these modes that has one of its own.
+    fn start(
+        &mut self,
+        pair: u32,
+        modes: &[AppMode],
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        recording.at("starting servers, comparing every value");
+        self.running.clear();
+        for mode in modes.iter().copied().filter(|mode| mode.server() == *mode) {
+            let patience = (self.options.patience, self.stop);
+            match Server::start(self.plan, mode, self.scratch.path(), patience) {
+                Ok(server) => self.running.push((mode, server)),
+                // Nothing was measured yet, and nothing can be compared.
+                Err(failure) if pair == 0 && !failure.is_wrong_byte() => {
+                    return Err(failure.into());
+                }
+                Err(failure) => {
+                    self.stop.check()?;
+                    recording.error(0, mode, &failure)?;
+                }
             }
         }
         Ok(())
     }
 
-    fn start(&mut self, pair: u32, recording: &mut Recording<'_>) -> Result<Vec<Lane>, Halt> {
-        let mut lanes = Vec::new();
-        for mode in group_order(&self.plan.modes, pair) {
-            if mode.server() != mode || !self.alive.contains(&mode) {
-                continue;
-            }
-            let patience = (self.options.patience, self.stop);
-            match Server::start(self.plan, mode, self.scratch.path(), patience) {
-                Ok(server) => lanes.push(Lane { mode, server }),
-                Err(_) if self.stop.signal().is_some() => return Err(Halt::Stopped),
-                // Nothing was measured yet, and nothing can be compared.
-                Err(failure) if pair == 0 && !failure.is_wrong_byte() => {
-                    return Err(Halt::Start(failure));
-                }
-                Err(failure) => self.failed(0, mode, &failure, recording)?,
-            }
+    /// Finds out what the cells offer, by what the baseline does, and writes their lines.
+    fn offer(&mut self, recording: &mut Recording<'_>) -> Result<(), Halt> {
+        recording.at("finding out how much to offer");
+        self.offered = self.offered()?;
+        let version = command::version(self.plan);
+        for (number, (cell, offered)) in (0..).zip(self.plan.cells.iter().zip(&self.offered)) {
+            recording.cell(number, params(self.plan, cell, offered, &version))?;
         }
-        Ok(lanes)
+        Ok(())
     }
 
-    /// What the cells offer, by what the baseline does.
-    fn offered(&self, lanes: &[Lane]) -> Result<Vec<Offered>, Failure> {
-        let Some(lane) = lanes.iter().find(|lane| lane.mode == AppMode::Copy) else {
+    fn offered(&self) -> Result<Vec<Offered>, Failure> {
+        let Some(server) = self.server(AppMode::Copy) else {
             let nothing = Offered { small_per_1000_s: 1, large_per_1000_s: None };
             return Ok(vec![nothing; self.plan.cells.len()]);
         };
         let small_per_1000_s = match self.plan.small_rate {
             Rate::PerSecond(rate) => u64::from(rate) * 1000,
             Rate::OfBaseline(part) => {
-                let window = self.most(lane, 1, (Pace::Max, Pace::Off))?;
+                let window = self.most(server, 1, (Pace::Max, Pace::Off))?;
                 per_1000_s(window.answered as f64 / window.elapsed_ns as f64, part)
             }
             Rate::Off => 0,
@@ -135,7 +130,7 @@ impl Bench<'_> {
                     Some((rate as f64 * 1000.0 / large_bytes).round().max(1.0) as u64)
                 }
                 LargeRate::OfBaseline(part) => {
-                    let window = self.most(lane, cell.connections, (Pace::Off, Pace::Max))?;
+                    let window = self.most(server, cell.connections, (Pace::Off, Pace::Max))?;
                     Some(per_1000_s(
                         window.bytes as f64 / large_bytes / window.elapsed_ns as f64,
                         part,
@@ -150,7 +145,7 @@ impl Bench<'_> {
     /// What the baseline does of one thing when it has nothing else to do.
     fn most(
         &self,
-        lane: &Lane,
+        server: &Server,
         connections: u32,
         (small, large): (Pace<'_>, Pace<'_>),
     ) -> Result<Window, Failure> {
@@ -160,7 +155,7 @@ impl Bench<'_> {
             from_ns: ns(self.plan.warm_up),
             to_ns: ns(self.plan.warm_up + self.plan.sample),
         };
-        self.traffic(&lane.server, connections, &asked)
+        self.traffic(server, connections, &asked)
     }
 
     fn traffic(
@@ -177,63 +172,41 @@ impl Bench<'_> {
         traffic::run(&mut client, asked, Meter::new(&cpu))
     }
 
-    fn cells(&self, offered: &[Offered], recording: &mut Recording<'_>) -> Result<(), Halt> {
-        let version = command::version(self.plan);
-        for (number, (cell, offered)) in (0..).zip(self.plan.cells.iter().zip(offered)) {
-            let params = params(self.plan, cell, offered, &version);
-            recording.cell(number, params)?;
+    /// The server that answers in a mode, if it runs.
+    fn server(&self, mode: AppMode) -> Option<&Server> {
+        self.running.iter().find(|(of, _)| *of == mode.server()).map(|(_, server)| server)
+    }
+}
+
+impl Lanes for Servers<'_> {
+    type Mode = AppMode;
+
+    fn begin_group(
+        &mut self,
+        (cell, pair): (u32, u32),
+        order: &mut Vec<AppMode>,
+        recording: &mut Recording<'_>,
+    ) -> Result<(), Halt> {
+        if cell == 0 {
+            self.start(pair, order, recording)?;
         }
+        if (cell, pair) == (0, 0) {
+            self.offer(recording)?;
+        }
+        order.retain(|mode| self.server(*mode).is_some());
         Ok(())
     }
 
-    fn cell(
-        &mut self,
-        (number, pair): (u32, u32),
-        cell: &AppCell,
-        offered: Offered,
-        lanes: &mut [Lane],
-        recording: &mut Recording<'_>,
-    ) -> Result<(), Halt> {
-        for (position, mode) in (0..).zip(group_order(&self.plan.modes, pair)) {
-            let lane = lanes.iter_mut().find(|lane| lane.mode == mode.server());
-            let is_alive = self.alive.contains(&mode) && self.alive.contains(&mode.server());
-            let Some(lane) = lane.filter(|_| is_alive) else { continue };
-            let at = At { cell: number, pair, position };
-            match self.sample(lane, mode, at, (cell, offered)) {
-                Ok(sample) => {
-                    recording.step();
-                    recording.sample(sample)?;
-                }
-                Err(_) if self.stop.signal().is_some() => return Err(Halt::Stopped),
-                Err(failure) => {
-                    let failure = lane.server.blame(failure);
-                    self.failed(number, mode, &failure, recording)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn failed(
-        &mut self,
-        cell: u32,
-        mode: AppMode,
-        failure: &Failure,
-        recording: &mut Recording<'_>,
-    ) -> Result<(), Halt> {
-        self.alive.retain(|alive| *alive != mode);
-        Ok(recording.error(cell, mode, failure)?)
+    fn figure(&self, sample: &Sample) -> Option<f64> {
+        rate(&ExperimentKind::App, sample, P99)
     }
 
     /// Offers the cell's load for a sample's time, and holds the kernel's counters against the mode.
-    fn sample(
-        &mut self,
-        lane: &Lane,
-        mode: AppMode,
-        at: At,
-        (cell, offered): (&AppCell, Offered),
-    ) -> Result<Sample, Failure> {
+    fn sample(&mut self, mode: AppMode, at: At) -> Result<Sample, Failure> {
         let plan = self.plan;
+        let (cell, offered) = (&plan.cells[at.cell as usize], self.offered[at.cell as usize]);
+        let gone = || Failure::Answer(format!("the server of mode {} is gone", mode.server()));
+        let server = self.server(mode).ok_or_else(gone)?;
         // Another one in each group, and the same in all of its modes.
         let seed = (u64::from(at.cell) << 32) | u64::from(at.pair);
         let schedule =
@@ -247,7 +220,7 @@ impl Bench<'_> {
         };
         let proof = Proof::begin(None)?;
         let asked = Asked::beside(&small, pace);
-        let window = self.traffic(&lane.server, cell.connections, &asked)?;
+        let window = self.traffic(server, cell.connections, &asked)?;
         // Bytes of an answer that was given up are not counted.
         let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
         let bytes = window.all_bytes;
@@ -259,23 +232,40 @@ impl Bench<'_> {
             let counted = schedule.due_ns.iter().filter(|due| **due >= schedule.counted_from_ns);
             counted.count() as u64 * plan.data.large_bytes
         });
-        let sample = Sample {
+        // All hot values are compared, and one large value, the next in turn.
+        let value = self.checked % plan.data.large_values;
+        let spoil = self.options.spoil && self.checked == 0;
+        let patience = (self.options.patience, self.stop);
+        let compared = server.check(plan, value..value + 1, patience, spoil);
+        self.checked += 1;
+        compared?;
+        Ok(Sample {
             phases_ns: cpu_phases(CLIENT_AND_SERVER, window.cpu),
             counters,
             series: series(&window, due),
             ..at.sample(mode, window.bytes, window.elapsed_ns)
-        };
-        self.check(lane)?;
-        Ok(sample)
+        })
     }
 
-    /// Compares all hot values and one large value, the next in turn.
-    fn check(&mut self, lane: &Lane) -> Result<(), Failure> {
-        let value = self.checked % self.plan.data.large_values;
-        let spoil = self.options.spoil && self.checked == 0;
-        self.checked += 1;
-        let patience = (self.options.patience, self.stop);
-        lane.server.check(self.plan, value..value + 1, patience, spoil)
+    /// A mode that fails has an error row and is left out from there on, since the same would happen
+    /// again.
+    fn failed(
+        &mut self,
+        mode: AppMode,
+        at: At,
+        failure: Failure,
+        recording: &mut Recording<'_>,
+    ) -> Result<bool, Halt> {
+        // Calls that wait are interrupted by a signal, and then fail.
+        self.stop.check()?;
+        let of = mode.server();
+        let server = self.running.iter_mut().find(|(running, _)| *running == of);
+        // Its server went with the server's own mode, which has the row.
+        let Some((_, server)) = server else { return Ok(false) };
+        let failure = server.blame(failure);
+        self.running.retain(|(running, _)| *running != mode);
+        recording.error(at.cell, mode, &failure)?;
+        Ok(false)
     }
 }
 

@@ -156,7 +156,7 @@ fn measure_cell(plan: &ForkPlan, number: u32, recording: &mut Recording<'_>) -> 
     let mut lanes = ForkLanes { plan, cell, forks };
     let what = format!("{}, {} writes", Bytes(cell.buffer_bytes), cell.user);
     let modes = (&plan.modes[..], plan.modes.clone());
-    recording.groups(&mut lanes, modes, (number, plan.pairs), &what)
+    recording.groups(&mut lanes, modes, (&[(number, &what)], plan.pairs))
 }
 
 struct ForkLanes<'a> {

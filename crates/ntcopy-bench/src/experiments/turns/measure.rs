@@ -46,7 +46,7 @@ impl Experiment for Plan {
                 }
             }
             let modes = (&[PLAIN, HINTED][..], vec![PLAIN, HINTED]);
-            recording.groups(&mut turns, modes, (0, self.pairs), "turns")
+            recording.groups(&mut turns, modes, (&[(0, "turns")], self.pairs))
         })?;
         recording.end()
     }

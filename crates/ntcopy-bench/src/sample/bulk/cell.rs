@@ -37,7 +37,7 @@ pub fn measure(
             recording.unavailable(way, why, Some(number))?;
         }
     }
-    recording.groups(&mut lanes, (&plan.ways, alive), (number, plan.pairs), &what)?;
+    recording.groups(&mut lanes, (&plan.ways, alive), (&[(number, &what)], plan.pairs))?;
     Ok(stop.check()?)
 }
 

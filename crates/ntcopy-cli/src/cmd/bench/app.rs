@@ -123,10 +123,6 @@ pub fn run(common: &Common, args: &AppArgs) -> anyhow::Result<ExitCode> {
             "--large-rate {rate}: both kernels are offered the same: say bytes per second, or max"
         )));
     }
-    if common.extent.budget.is_some() {
-        let why = "--budget: each pair starts new servers and takes every cell; say --pairs";
-        return Err(usage(why));
-    }
     let program = match app::find() {
         Ok(program) => program,
         Err(_) if common.list => PathBuf::new(),
