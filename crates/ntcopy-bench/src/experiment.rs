@@ -74,6 +74,14 @@ macro_rules! words {
             }
         }
 
+        crate::experiment::read_as_written!($kind);
+    };
+}
+pub(crate) use words;
+
+/// Reads a kind in files as the command line has it.
+macro_rules! read_as_written {
+    ($kind:ty) => {
         impl<'de> serde::Deserialize<'de> for $kind {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
                 let word = std::borrow::Cow::<str>::deserialize(from)?;
@@ -82,7 +90,7 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use words;
+pub(crate) use read_as_written;
 
 use ntcopy_record::units::{Bytes, SizeError};
 
@@ -99,6 +107,6 @@ pub(crate) fn size(text: &str) -> Result<u64, SizeError> {
 }
 
 pub use family::{DATAGRAM_BYTES, Family, LARGEST_DATAGRAM_BYTES};
-pub use load::{Closed, Lengths, LoadForm, Open, Rate, Times};
+pub use load::{Lengths, LoadForm, Rate, Times};
 pub(crate) use mode::with_baseline;
 pub use mode::{Mode, NetMode};

@@ -3,24 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::Deserialize;
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Closed {
-    pub sample_ms: u64,
-    pub warm_up_ms: u64,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Open {
-    /// Requests offered, in percent of what the baseline was answered in the closed form.
-    pub rate_percent: u32,
-    /// How long the part of the schedule is that counts, in milliseconds.
-    pub sample_ms: u64,
-    pub warm_up_ms: u64,
-}
+use serde::{Deserialize, Deserializer};
 
 /// How many requests per second a latency is measured at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +41,8 @@ impl FromStr for Rate {
     }
 }
 
+read_as_written!(Rate);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadForm {
     /// Each connection asks anew as soon as it is answered.
@@ -85,10 +70,19 @@ impl LoadForm {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How long a sample lasts, and what goes before it without being counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Times {
+    #[serde(rename = "sample_ms", deserialize_with = "milliseconds")]
     pub sample: Duration,
+    #[serde(rename = "warm_up_ms", deserialize_with = "milliseconds")]
     pub warm_up: Duration,
+}
+
+/// A time as files of defaults have it.
+pub(crate) fn milliseconds<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    u64::deserialize(from).map(Duration::from_millis)
 }
 
 impl Times {
@@ -104,14 +98,6 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    pub(crate) fn new(closed: &Closed, open: &Open) -> Lengths {
-        let ms = Duration::from_millis;
-        Lengths {
-            closed: Times { sample: ms(closed.sample_ms), warm_up: ms(closed.warm_up_ms) },
-            open: Times { sample: ms(open.sample_ms), warm_up: ms(open.warm_up_ms) },
-        }
-    }
-
     pub fn of(self, form: LoadForm) -> Times {
         match form {
             LoadForm::Closed => self.closed,

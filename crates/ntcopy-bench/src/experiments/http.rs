@@ -9,7 +9,7 @@ use std::fmt;
 use serde::Deserialize;
 
 pub use crate::experiment::Rate;
-use crate::experiment::{Closed, Mode, Open, reads_defaults, size, words};
+use crate::experiment::{Mode, Times, reads_defaults, size, words};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/http.toml");
 
@@ -146,8 +146,9 @@ pub struct Defaults {
     pub dataset_bytes: Vec<u64>,
     pub workers: u32,
     pub pairs: u32,
-    pub closed: Closed,
-    pub open: Open,
+    pub rate: Rate,
+    pub closed: Times,
+    pub open: Times,
 }
 
 reads_defaults!();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 pub use self::plan::{NetCell, NetPlan, plan};
 
-use crate::experiment::{Closed, Family, NetMode, Open, Rate, reads_defaults, size};
+use crate::experiment::{Family, NetMode, Rate, Times, reads_defaults, size};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/net.toml");
 
@@ -26,8 +26,9 @@ pub struct Defaults {
     pub connections: Vec<u32>,
     pub mtu_bytes: u32,
     pub pairs: u32,
-    pub closed: Closed,
-    pub open: Open,
+    pub rate: Rate,
+    pub closed: Times,
+    pub open: Times,
 }
 
 reads_defaults!();

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -75,8 +74,8 @@ pub struct Defaults {
     pub multiget: u64,
     pub small_connections: u32,
     pub connections: Vec<u32>,
-    pub large_rates: Vec<String>,
-    pub small_rate: String,
+    pub large_rates: Vec<LargeRate>,
+    pub small_rate: Rate,
     pub pairs: u32,
     pub sample_ms: u64,
     pub warm_up_ms: u64,
@@ -188,10 +187,6 @@ pub fn plan(
     let data = data(settings)?;
     let connections = or(&settings.connections, &defaults.connections);
     check_connections(&connections, MOST_CONNECTIONS)?;
-    let rates = match settings.large_rates.is_empty() {
-        true => defaults.large_rates.iter().map(|rate| known(rate)).collect(),
-        false => settings.large_rates.clone(),
-    };
     let cell = |rate: LargeRate| {
         connections.iter().map(move |connections| AppCell { connections: *connections, rate })
     };
@@ -202,21 +197,16 @@ pub fn plan(
         modes: modes(settings),
         data,
         small_connections: defaults.small_connections,
-        small_rate: settings.small_rate.unwrap_or_else(|| known(&defaults.small_rate)),
-        cells: rates.into_iter().flat_map(cell).collect(),
+        small_rate: settings.small_rate.unwrap_or(defaults.small_rate),
+        cells: or(&settings.large_rates, &defaults.large_rates)
+            .into_iter()
+            .flat_map(cell)
+            .collect(),
         pairs,
         sample: ms(defaults.sample_ms),
         warm_up: ms(defaults.warm_up_ms),
         cpus: two_places(&[], cpus, TWO_CPUS)?,
     })
-}
-
-/// A word of the defaults, which the tests have read.
-fn known<T: FromStr>(word: &str) -> T
-where
-    T::Err: std::fmt::Debug,
-{
-    word.parse().expect("the defaults are known words")
 }
 
 fn modes(settings: &Settings) -> Vec<AppMode> {

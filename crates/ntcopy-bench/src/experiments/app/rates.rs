@@ -48,6 +48,8 @@ impl FromStr for LargeRate {
     }
 }
 
+crate::experiment::read_as_written!(LargeRate);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -170,7 +170,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         let what = format!("{} listens on a unix socket alone", Stack::HaproxyExample);
         return Err(format!("--transport tcp: {what}").into());
     }
-    let rate = settings.rate.unwrap_or(Rate::OfBaseline(defaults.open.rate_percent * 100));
+    let rate = settings.rate.unwrap_or(defaults.rate);
     let takes = "one CPU for all, or those of client, proxy and backend";
     Ok(HttpPlan {
         settings: settings.clone(),
@@ -182,7 +182,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<HttpPlan, PlanError> {
         places: places(&settings.cpus, cpus, takes)?,
         pairs,
         starts,
-        lengths: Lengths::new(&defaults.closed, &defaults.open),
+        lengths: Lengths { closed: defaults.closed, open: defaults.open },
     })
 }
 

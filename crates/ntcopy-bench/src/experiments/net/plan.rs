@@ -80,7 +80,7 @@ impl NetPlan {
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<NetPlan, PlanError> {
     let defaults = defaults(settings.quick);
     let pairs = check_pairs(settings.pairs.unwrap_or(defaults.pairs))?;
-    let rate = settings.rate.unwrap_or(Rate::OfBaseline(defaults.open.rate_percent * 100));
+    let rate = settings.rate.unwrap_or(defaults.rate);
     let cells = cells(settings, rate)?;
     let sides = Sides {
         modes: modes(settings)?,
@@ -93,7 +93,12 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<NetPlan, PlanError> {
         places: places(&settings.cpus, cpus, TWO_CPUS)?,
         pairs,
     };
-    Ok(NetPlan { cells, sides, rate, lengths: Lengths::new(&defaults.closed, &defaults.open) })
+    Ok(NetPlan {
+        cells,
+        sides,
+        rate,
+        lengths: Lengths { closed: defaults.closed, open: defaults.open },
+    })
 }
 
 /// The baseline, and what was asked for or is measured by default.
