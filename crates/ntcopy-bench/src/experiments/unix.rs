@@ -1,15 +1,17 @@
-//! Experiment `unix`: its defaults and what a user may set. What it runs and samples are the sends
-//! that `retention` has too.
+//! Experiment `unix`: its defaults, what a user may set, and the plan of it. What it runs and samples
+//! are the sends that `retention` has too.
 
-mod plan;
 mod published;
 
+use std::time::Duration;
+
+use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
-pub use self::plan::plan;
-pub use self::published::{Published, published};
+use self::published::{Published, published};
 use crate::experiment::{Family, Mode, reads_defaults, size, with_baseline};
-use crate::plan::or;
+use crate::plan::error::{check_pairs, check_sizes, check_zeros, pin};
+use crate::plan::{CellPlan, CpuPair, Cpus, Form, Plan, PlanError, Small, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/unix.toml");
 
@@ -142,27 +144,191 @@ impl Settings {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
+    check(settings)?;
+    let pair = pin(&settings.cpus, cpus)?;
+    let cells = if settings.published {
+        published().iter().map(|config| published_cell(settings, config, cpus, pair)).collect()
+    } else {
+        grid(settings, pair)?
+    };
+    let defaults = defaults(settings.quick);
+    let (rounds, sweep) = (&defaults.rounds, &defaults.sweep);
+    let ms = Duration::from_millis;
+    let of = |rounds, of_sweep| ms(if settings.sweep { of_sweep } else { rounds });
+    Ok(Plan {
+        experiment: ExperimentKind::Unix,
+        cells,
+        modes: settings.modes(),
+        pairs: settings.pairs(),
+        round_sample: of(rounds.sample_ms, sweep.sample_ms),
+        warm_up: of(rounds.warm_up_ms, sweep.warm_up_ms),
+        free_sample: ms(defaults.free_running.sample_ms),
+        verified_sockets: if settings.sweep { sweep.verified_sockets } else { u32::MAX },
+    })
+}
 
-    #[test]
-    fn a_sweep_has_modes_and_pairs_of_its_own_unless_told_otherwise() {
-        let sweep = Settings { sweep: true, ..Settings::default() };
-        assert_eq!(sweep.modes(), [Mode::Copy, Mode::Nt, Mode::Adaptive]);
-        assert_eq!(sweep.pairs(), defaults(false).sweep.pairs);
-        let told = Settings { modes: vec![Mode::Vmsplice], pairs: Some(9), ..sweep };
-        assert_eq!((told.modes(), told.pairs()), (vec![Mode::Copy, Mode::Vmsplice], 9));
-        let defaults = &defaults(false).sweep;
-        let cells = [defaults.sockets.len(), defaults.dataset_bytes.len()];
-        assert_eq!(cells.iter().product::<usize>() * defaults.object_bytes.len(), 72);
+fn check(settings: &Settings) -> Result<(), PlanError> {
+    check_pairs(settings.pairs())?;
+    check_zeros(&[
+        ("object", settings.object_bytes.contains(&0)),
+        ("dataset", settings.dataset_bytes.contains(&0)),
+        ("sockets", settings.sockets.contains(&0)),
+        ("beside", settings.beside.contains(&0)),
+        ("pipe", settings.pipe_bytes == Some(0)),
+        ("sndbuf", settings.sndbuf_bytes == Some(0)),
+        ("iterations", settings.iterations == Some(0)),
+    ])?;
+    check_family(settings)?;
+    check_sizes(&settings.sockets, &settings.object_bytes)?;
+    check_sizes(&[], &settings.beside)
+}
+
+/// What only some families do.
+fn check_family(settings: &Settings) -> Result<(), PlanError> {
+    let free = settings.sockets.is_empty() && settings.beside.is_empty() && !settings.sweep;
+    for family in settings.families() {
+        let what = if free && family != Family::Unix {
+            "measured in rounds only: say --sockets LIST or --sweep"
+        } else if family.is_datagram() && settings.modes.contains(&Mode::Vmsplice) {
+            "pages cannot be spliced into datagrams of a size that one chooses: leave vmsplice out"
+        } else {
+            continue;
+        };
+        return Err(PlanError::family(family, what));
     }
+    Ok(())
+}
 
-    #[test]
-    fn families_come_once_and_pages_are_not_spliced_into_datagrams() {
-        let settings = Settings { families: vec![Family::Udp, Family::Udp], ..Settings::default() };
-        assert_eq!(settings.families(), [Family::Udp]);
-        assert!(!settings.modes().contains(&Mode::Vmsplice));
-        assert_eq!(Settings::default().families(), [Family::Unix]);
+/// Every combination of families, objects, data sets and sockets.
+fn grid(settings: &Settings, cpus: CpuPair) -> Result<Vec<CellPlan>, PlanError> {
+    let settings = &filled(settings);
+    let defaults = defaults(settings.quick);
+    let or = |asked: &[u64], default: Option<u64>| -> Vec<Option<u64>> {
+        if asked.is_empty() { vec![default] } else { asked.iter().copied().map(Some).collect() }
+    };
+    let free = settings.sockets.is_empty();
+    let forms: Vec<Form> = if free {
+        vec![free_running(settings, defaults.free_running.iterations)]
+    } else {
+        settings.sockets.iter().flat_map(|&sockets| rounds(settings, sockets)).collect()
+    };
+    let dataset_default = (!free).then_some(defaults.rounds.dataset_bytes);
+    let buffers = &defaults.free_running;
+    let mut cells = Vec::new();
+    for family in settings.families() {
+        let objects = or(&settings.object_bytes, Some(defaults.object_bytes));
+        for object in objects.into_iter().flatten() {
+            for dataset in or(&settings.dataset_bytes, dataset_default) {
+                let dataset_bytes = whole_objects(settings, dataset, object)?;
+                cells.extend(forms.iter().map(|form| CellPlan {
+                    family,
+                    form: form.clone(),
+                    object_bytes: object,
+                    dataset_bytes,
+                    pipe_bytes: buffer(settings.pipe_bytes, free, buffers.pipe_bytes),
+                    sndbuf_bytes: buffer(settings.sndbuf_bytes, free, buffers.sndbuf_bytes),
+                    cpus,
+                    published: None,
+                    note: None,
+                }));
+            }
+        }
+    }
+    if settings.sweep {
+        // A data set is filled once for all the cells that use it.
+        cells.sort_by_key(|cell| (cell.family, cell.dataset_bytes));
+    }
+    Ok(cells)
+}
+
+/// Rounds over these sockets, with a small sender between them if one is asked for.
+fn rounds(settings: &Settings, sockets: u32) -> Vec<Form> {
+    let mut forms = Vec::new();
+    for &bytes in &settings.beside {
+        for &per_object in &defaults(settings.quick).rounds.small_per_object {
+            forms.extend([true, false].map(|is_clocked| Form::TwoSenders {
+                sockets,
+                small: Small { bytes, per_object, is_clocked },
+            }));
+        }
+    }
+    if forms.is_empty() { vec![Form::Rounds { sockets }] } else { forms }
+}
+
+/// The settings with the sizes of sweep and two senders where none are asked for.
+fn filled(settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    if !settings.beside.is_empty() && settings.sockets.is_empty() {
+        settings.sockets = vec![defaults(settings.quick).rounds.two_senders_sockets];
+    }
+    if settings.sweep {
+        let sweep = &defaults(settings.quick).sweep;
+        if settings.sockets.is_empty() {
+            settings.sockets.clone_from(&sweep.sockets);
+        }
+        if settings.object_bytes.is_empty() {
+            settings.object_bytes.clone_from(&sweep.object_bytes);
+        }
+        if settings.dataset_bytes.is_empty() {
+            settings.dataset_bytes.clone_from(&sweep.dataset_bytes);
+        }
+    }
+    settings
+}
+
+fn free_running(settings: &Settings, most: u64) -> Form {
+    Form::FreeRunning {
+        iterations: settings.iterations,
+        most_iterations: settings.iterations.unwrap_or(most),
     }
 }
+
+fn buffer(asked: Option<u64>, free: bool, default: u64) -> Option<u64> {
+    asked.or(free.then_some(default))
+}
+
+/// The data set cut to a whole number of objects.
+fn whole_objects(settings: &Settings, dataset: Option<u64>, object: u64) -> Result<u64, PlanError> {
+    let dataset = dataset.unwrap_or(object);
+    if dataset < object {
+        if !settings.dataset_bytes.is_empty() {
+            return Err(PlanError::small_dataset(dataset, object));
+        }
+        return Ok(object);
+    }
+    Ok(dataset / object * object)
+}
+
+/// A published configuration, on the CPUs that are here.
+fn published_cell(
+    settings: &Settings,
+    config: &Published,
+    cpus: &Cpus,
+    pinned: CpuPair,
+) -> CellPlan {
+    let (pair, note) = match (config.shares_l2(), cpus.sharing_l2) {
+        _ if !settings.cpus.is_empty() => (pinned, Some("on the CPUs that --cpus names")),
+        (true, Some(pair)) => (pair, None),
+        (true, None) => (pinned, Some("no two CPUs are known to share an L2 cache here")),
+        (false, Some(pair)) if pair == pinned => {
+            (pinned, Some("the two CPUs share their L2 cache here"))
+        }
+        (false, _) => (pinned, None),
+    };
+    let note = note.map(|note| format!("{note}: ran on CPUs {} and {}", pair.sender, pair.reader));
+    CellPlan {
+        family: Family::Unix,
+        form: free_running(settings, config.iterations),
+        object_bytes: config.object_bytes,
+        dataset_bytes: config.object_bytes,
+        pipe_bytes: Some(config.pipe_bytes),
+        sndbuf_bytes: Some(config.sndbuf_bytes),
+        cpus: pair,
+        published: Some(config.label.clone()),
+        note,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::experiments::app;
-use crate::experiments::http::plan::HttpPlan;
+use crate::experiments::http::HttpPlan;
 use crate::experiments::net::NetPlan;
 use crate::experiments::pages::fork::ForkPlan;
 use crate::experiments::pingpong::PingPongPlan;

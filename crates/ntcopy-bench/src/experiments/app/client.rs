@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::pipe::SpliceFlags;
 
-use super::plan::{APP, Data};
 use super::wire::{Came, Multiget, Value, memcached, unexpected};
+use super::{APP, Data};
 use crate::run::{Failure, Pipe, Poll, Sink, Stop};
 
 /// What tells connections for large values from the others, among events.

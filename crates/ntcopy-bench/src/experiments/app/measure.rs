@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::client::Client;
-use super::command;
-use super::plan::{AppCell, AppMode, Plan};
-use super::rates::LargeRate;
-use super::rows::{Offered, params, series, what};
-use super::server::Server;
+use super::server::{Server, version};
 use super::traffic::{self, Asked, Pace, Window};
+use super::{AppCell, AppMode, LargeRate, Offered, Plan};
 use crate::experiment::Rate;
 use crate::experiments::http::run::Scratch;
 use crate::run::meter::Meter;
@@ -62,7 +59,7 @@ impl Experiment for Plan {
         let mut recording = Recording::begin(self, context)?;
         recording.missing(missing)?;
         recording.expect(self.samples());
-        let whats: Vec<String> = self.cells.iter().map(what).collect();
+        let whats: Vec<String> = self.cells.iter().map(AppCell::what).collect();
         let cells: Vec<(u32, &str)> = (0..).zip(whats.iter().map(String::as_str)).collect();
         recording.cells(0..1, |recording, _| {
             recording.groups(&mut servers, (&self.modes, here.clone()), (&cells, self.pairs))
@@ -102,9 +99,9 @@ impl Servers<'_> {
     fn offer(&mut self, recording: &mut Recording<'_>) -> Result<(), Halt> {
         recording.at("finding out how much to offer");
         self.offered = self.offered()?;
-        let version = command::version(self.plan);
+        let version = version(self.plan);
         for (number, (cell, offered)) in (0..).zip(self.plan.cells.iter().zip(&self.offered)) {
-            recording.cell(number, params(self.plan, cell, offered, &version))?;
+            recording.cell(number, self.plan.params(cell, offered, &version))?;
         }
         Ok(())
     }
@@ -267,6 +264,15 @@ impl Lanes for Servers<'_> {
         recording.error(at.cell, mode, &failure)?;
         Ok(false)
     }
+}
+
+/// Answers, and what was due of large values.
+fn series(window: &Window, due: Option<u64>) -> BTreeMap<String, Vec<u64>> {
+    let answers = window.answers.as_ref();
+    let mut series = answers.map(|answers| answers.series("latency_ns")).unwrap_or_default();
+    series.insert("multigets".to_owned(), vec![window.answered]);
+    series.extend(due.map(|bytes| ("offered_bytes".to_owned(), vec![bytes])));
+    series
 }
 
 /// The part, in 10,000, of what comes in a nanosecond, as a number in 1000 s.

@@ -5,8 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use super::plan::{APP, Plan};
 use super::wire::{Value, memcached, unexpected};
+use super::{APP, Plan};
 use crate::run::{Failure, Stop, pattern};
 
 /// Bytes that are made at a time.

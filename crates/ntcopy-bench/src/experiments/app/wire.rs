@@ -3,7 +3,7 @@
 pub mod memcached;
 mod multiget;
 
-use super::plan::{APP, Data};
+use super::{APP, Data};
 use crate::run::{Failure, pattern};
 
 pub use multiget::{Came, Multiget};

@@ -4,10 +4,9 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::call::Call;
 use super::lines::{Cycle, Memory, has_clflushopt, read};
 use super::trigger::{self, Trigger, Triggers};
-use super::{LINE_BYTES, Level, NOTHING, Plan};
+use super::{Call, LINE_BYTES, Level, NOTHING, Plan};
 use crate::run::{Failure, ns, stay_on};
 use crate::sample::driver::{At, Context, Experiment, Halt, Recording, available};
 use crate::sample::{MeasureError, Outcome};

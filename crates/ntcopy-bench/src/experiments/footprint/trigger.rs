@@ -12,9 +12,8 @@ use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::pipe::{IoSliceRaw, SpliceFlags, splice, vmsplice};
 
-use super::LINE_BYTES;
-use super::call::{Call, Kind};
 use super::lines::{self, Cycle, Memory, PAGE};
+use super::{Call, Kind, LINE_BYTES};
 use crate::experiment::Family;
 use crate::run::net::Network;
 use crate::run::{Failure, Pipe, Sink};

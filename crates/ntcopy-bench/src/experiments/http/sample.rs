@@ -6,9 +6,8 @@ use std::ops::Range;
 
 use ntcopy_record::ExperimentKind;
 
-use super::plan::{HttpForm, HttpPlan};
 use super::run::{self, Data, Scratch};
-use super::{Stack, Way};
+use super::{HttpForm, HttpPlan, Stack, Way};
 use crate::run::meter::{Events, open_events};
 use crate::run::{Failure, Stop, stay_on};
 use crate::sample::driver::{Context, Experiment, Halt, Options, Recording, available, index};

@@ -90,7 +90,7 @@ pub fn run(common: &Common, args: &HttpArgs) -> anyhow::Result<ExitCode> {
             &args.settings.modes,
             http::defaults(common.extent.quick).pairs,
         ),
-        plan: &|cpus| http::plan::plan(&settings, cpus),
+        plan: &|cpus| http::plan(&settings, cpus),
         is_asked: &is_asked,
     };
     launch.run()

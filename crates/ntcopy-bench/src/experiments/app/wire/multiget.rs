@@ -1,7 +1,7 @@
 //! A multiget, and where the values lie in its answer.
 
 use super::{Value, memcached, unexpected};
-use crate::experiments::app::plan::Data;
+use crate::experiments::app::Data;
 use crate::run::Failure;
 
 const MULTIGETS: u64 = 8;

@@ -5,7 +5,7 @@ use super::conn::Conn;
 use super::data;
 use super::stack::Running;
 use super::wire::{Target, Wire};
-use crate::experiments::http::plan::HttpCell;
+use crate::experiments::http::HttpCell;
 use crate::run::load;
 use crate::run::{Failure, Poll, Stop};
 

@@ -11,8 +11,7 @@ use super::daemon::Daemon;
 use super::example::Example;
 use super::ours::storaged;
 use super::scratch::Scratch;
-use crate::experiments::http::plan::HttpCell;
-use crate::experiments::http::{Backend, Stack};
+use crate::experiments::http::{Backend, HttpCell, Stack};
 use crate::experiments::turns::program::Endpoint;
 use crate::run::{Failure, Stop, pattern};
 
@@ -203,7 +202,7 @@ mod tests {
             object_bytes: 1000,
             dataset_bytes: 3000,
             connections: 1,
-            form: crate::experiments::http::plan::HttpForm::Closed,
+            form: crate::experiments::http::HttpForm::Closed,
         };
         let root = folder.path();
         let all = root.join("all");

@@ -1,7 +1,6 @@
 //! What the system has to allow.
 
-use crate::experiments::http::Backend;
-use crate::experiments::http::plan::{HttpCell, HttpPlan};
+use crate::experiments::http::{Backend, HttpCell, HttpPlan};
 use crate::run::Failure;
 
 /// Descriptors beside objects and connections: logs, listeners, epolls, pooled pipes.
@@ -40,8 +39,7 @@ fn can_be_mapped(objects: u64) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::http::Settings;
-    use crate::experiments::http::plan;
+    use crate::experiments::http::{Settings, plan};
     use crate::plan::Cpus;
 
     #[test]
@@ -52,7 +50,7 @@ mod tests {
             ..Settings::default()
         };
         let cpus = Cpus { allowed: vec![0], sharing_l2: None };
-        let plan = plan::plan(&settings, &cpus).unwrap();
+        let plan = plan(&settings, &cpus).unwrap();
         match allow_files(&plan) {
             Err(Failure::Limit(why)) => assert!(why.contains("--object"), "{why}"),
             other => panic!("{other:?}"),

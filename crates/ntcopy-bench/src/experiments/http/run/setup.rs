@@ -4,8 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::daemon::free_address;
-use crate::experiments::http::plan::{HttpCell, HttpPlan};
-use crate::experiments::http::{Transport, Way};
+use crate::experiments::http::{HttpCell, HttpPlan, Transport, Way};
 use crate::experiments::turns::program::Endpoint;
 use crate::run::Failure;
 

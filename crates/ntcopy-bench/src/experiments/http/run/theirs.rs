@@ -7,8 +7,7 @@ use std::process::Command;
 
 use super::programs::Program;
 use super::setup::Setup;
-use crate::experiments::http::HttpMode;
-use crate::experiments::http::plan::{OUTPUT_BUFFERS, PROXY_BUFFERS};
+use crate::experiments::http::{HttpMode, OUTPUT_BUFFERS, PROXY_BUFFERS};
 use crate::experiments::turns::program::Endpoint;
 use crate::run::Failure;
 

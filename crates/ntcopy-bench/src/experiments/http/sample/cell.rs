@@ -8,9 +8,8 @@ use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Sample};
 
 use super::{Bench, Served};
-use crate::experiments::http::Way;
-use crate::experiments::http::plan::{HttpCell, HttpForm};
 use crate::experiments::http::run::{BodyReader, Client, Meter, Running, Setup, Window};
+use crate::experiments::http::{HttpCell, HttpForm, Way};
 use crate::run::Failure;
 use crate::run::proof::Proof;
 use crate::run::schedule::Schedule;

@@ -1,6 +1,6 @@
+use super::HttpMode::{Adaptive, Copy, Nt, Sendfile, Vmsplice};
+use super::Stack::{self, HaproxyExample, HaproxyNginx, StoragedProxyd};
 use super::*;
-use crate::experiments::http::HttpMode::{Adaptive, Copy, Nt, Sendfile, Vmsplice};
-use crate::experiments::http::Stack::{self, HaproxyExample, HaproxyNginx, StoragedProxyd};
 
 fn cpus() -> Cpus {
     Cpus { allowed: vec![0, 1], sharing_l2: None }
