@@ -11,8 +11,6 @@ mod matrix;
 mod message;
 mod pages;
 mod peers;
-mod pmem2;
-mod threads;
 mod work;
 mod worker;
 

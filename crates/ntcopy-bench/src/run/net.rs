@@ -14,7 +14,7 @@ mod network;
 mod pingpong;
 mod server;
 
-use crate::run::{Failure, limits};
+use crate::run::{Failure, sockets};
 
 pub use super::schedule::Answers;
 pub use super::schedule::Schedule;
@@ -31,5 +31,5 @@ const OTHER_FILES: u64 = 128;
 pub fn allow_files(connections: u32, modes: usize) -> Result<(), Failure> {
     // While they are made, both ends of a mode's connections are here.
     let needed = u64::from(connections) * (modes as u64 + 1) + OTHER_FILES;
-    limits::allow_files(needed, "fewer --connections").map(drop)
+    sockets::allow_files(needed, "fewer --connections").map(drop)
 }

@@ -60,7 +60,7 @@ fn not_adaptive() -> Option<String> {
 /// system is reported before the first sample.
 pub fn preflight(plan: &Plan) -> Result<(), Failure> {
     let sockets = plan.cells.iter().map(CellPlan::sockets).max().unwrap_or(0);
-    sockets::allow_files(sockets)?;
+    sockets::allow(sockets)?;
     sysctls(plan).iter().try_for_each(enough)?;
     let mut tried: Vec<(Family, u64, Option<u64>)> = Vec::new();
     for cell in &plan.cells {

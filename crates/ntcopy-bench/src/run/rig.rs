@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use memmap2::{Advice, MmapMut};
 use ntcopy::socket::Setting;
@@ -17,10 +18,32 @@ use super::pipe::Pipe;
 use super::process::Process;
 use super::proof::{Due, Proof};
 use super::send::{self, Sender};
-use super::{Clocked, Failure, RigOptions, Stop, cpus, link, pattern, sockets};
+use super::{Failure, Stop, cpus, link, pattern, sockets};
 use crate::experiment::Mode;
 use crate::hardware::Hardware;
 use crate::plan::{CellPlan, Form};
+
+#[derive(Debug, Clone)]
+pub struct RigOptions {
+    /// The arguments of this program that lead to [`super::reader::main`].
+    pub reader_args: Vec<String>,
+    pub patience: Duration,
+    /// Make a byte wrong before it is sent, to see that it is noticed: for tests.
+    pub spoil: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Clocked {
+    /// Payload bytes: sent, taken, and both the same number.
+    pub bytes: u64,
+    /// Nanoseconds from first byte offered to last byte taken.
+    pub elapsed_ns: u64,
+    /// Nanoseconds of the phases that were clocked on their own.
+    pub phases_ns: BTreeMap<String, u64>,
+    pub counters: BTreeMap<String, u64>,
+    /// Figures of parts of the run, in order, by name.
+    pub series: BTreeMap<String, Vec<u64>>,
+}
 
 /// A cell, ready to run.
 pub struct Rig {

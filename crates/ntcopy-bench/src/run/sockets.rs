@@ -6,8 +6,9 @@ use std::time::Duration;
 use ntcopy_record::units::Bytes;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::{Failure, inet, limits};
+use super::{Failure, inet};
 use crate::experiment::Family;
 use crate::plan::CellPlan;
 
@@ -25,7 +26,7 @@ pub fn sndbuf_bytes(cell: &CellPlan) -> u64 {
 }
 
 pub fn make(cell: &CellPlan, patience: Duration) -> Result<Vec<(OwnedFd, OwnedFd)>, Failure> {
-    allow_files(cell.sockets())?;
+    allow(cell.sockets())?;
     (0..cell.sockets()).map(|_| make_one(cell, patience)).collect()
 }
 
@@ -71,6 +72,27 @@ fn size_send_buffer(socket: impl AsFd, bytes: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-pub fn allow_files(sockets: u32) -> Result<(), Failure> {
-    limits::allow_files(2 * u64::from(sockets) + OTHER_FILES, "fewer --sockets").map(drop)
+/// Lets this process have so many pairs of sockets.
+pub fn allow(sockets: u32) -> Result<(), Failure> {
+    allow_files(2 * u64::from(sockets) + OTHER_FILES, "fewer --sockets").map(drop)
+}
+
+/// Lets this process, and what it starts, have so many files open, and gives how many it may have.
+/// `or` is what to do where that is not allowed.
+pub fn allow_files(needed: u64, or: &str) -> Result<u64, Failure> {
+    let limit = getrlimit(Resource::Nofile);
+    match (limit.current, limit.maximum) {
+        (Some(current), _) if current >= needed => return Ok(current),
+        (None, _) => return Ok(needed),
+        (_, Some(most)) if most < needed => {
+            return Err(Failure::Limit(format!(
+                "{needed} open files are needed, and {most} are allowed: raise the limit (ulimit \
+                 -Hn), or use {or}"
+            )));
+        }
+        _ => {}
+    }
+    setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum: limit.maximum })
+        .map_err(Failure::os("cannot raise the limit of open files"))?;
+    Ok(needed)
 }

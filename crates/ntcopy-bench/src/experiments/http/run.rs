@@ -7,27 +7,22 @@
 
 mod body_reader;
 mod client;
+mod commands;
 mod conn;
 mod daemon;
 mod data;
-mod example;
 mod limits;
-mod load;
-mod ours;
 mod programs;
 mod scratch;
-mod setup;
 mod stack;
-mod theirs;
 mod wire;
 
 pub use body_reader::BodyReader;
-pub use client::Client;
+pub use client::{Client, Meter, Window};
+pub use commands::Setup;
 pub(crate) use daemon::Daemon;
 pub use data::Data;
 pub use limits::allow_files;
-pub use load::{Meter, Window};
 pub(crate) use programs::Program;
 pub use scratch::Scratch;
-pub use setup::Setup;
 pub use stack::{Running, unavailable};

@@ -1,17 +1,24 @@
 //! Measuring a plan of clients, proxies and backends.
 
-mod cell;
-
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::PathBuf;
 
-use ntcopy_record::ExperimentKind;
+use ntcopy_record::stats::{P99, THROUGHPUT, rate};
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{ExperimentKind, Sample};
 
-use super::run::{self, Data, Scratch};
-use super::{HttpForm, HttpPlan, Stack, Way};
+use super::run::{self, BodyReader, Client, Data, Meter, Running, Scratch, Setup, Window};
+use super::{HttpCell, HttpForm, HttpPlan, Stack, Way};
 use crate::run::meter::{Events, open_events};
+use crate::run::proof::Proof;
+use crate::run::schedule::Schedule;
 use crate::run::{Failure, Stop, stay_on};
-use crate::sample::driver::{Context, Experiment, Halt, Options, Recording, available, index};
-use crate::sample::{MeasureError, Outcome};
+use crate::sample::driver::{At, Context, Experiment, Halt, Options, Recording, available, index};
+use crate::sample::servers::{Connected, Exchange, Taken, measure_cell};
+use crate::sample::{MeasureError, Outcome, window_sample};
+
+const PROCESSES: [&str; 3] = ["client_cpu", "proxy_cpu", "backend_cpu"];
 
 /// What daemons are started with, for as long as cells ask for the same data.
 struct Served<'a> {
@@ -109,10 +116,169 @@ impl Bench<'_> {
             }
         };
         recording.cell(index, plan.params(cell, offered))?;
-        let rate = cell::measure(self, served, number, (offered, is_first), recording)?;
+        let rate = measure(self, served, number, (offered, is_first), recording)?;
         if cell.form == HttpForm::Closed {
             self.baseline_rate = rate;
         }
         Ok(())
     }
+}
+
+/// One way while it is measured: its daemons, and the folder that is made for them.
+struct Lane {
+    way: Way,
+    folder: PathBuf,
+    running: Option<Running>,
+}
+
+/// What is asked of the ways of one cell.
+struct Requests<'a> {
+    bench: &'a Bench<'a>,
+    served: &'a Served<'a>,
+    cell: &'a HttpCell,
+    /// Requests per 1000 s, of an open cell.
+    offered: Option<u64>,
+    /// Whether its data set is new: then nothing was started yet.
+    is_first: bool,
+    /// Requests per 1000 s in each of the baseline's samples.
+    rates: Vec<u64>,
+}
+
+/// Starts the daemons, and takes the samples, as often as the plan says, of a cell whose line is in
+/// the record; gives the median of what the baseline was answered, requests per 1000 s.
+fn measure(
+    bench: &Bench<'_>,
+    served: &Served<'_>,
+    number: usize,
+    (offered, is_first): (Option<u64>, bool),
+    recording: &mut Recording<'_>,
+) -> Result<Option<u64>, Halt> {
+    let (plan, cell) = (bench.plan, &bench.plan.cells[number]);
+    let what = what(cell);
+    let lane = |(number, way): (usize, &Way)| {
+        let folder = served.scratch.path().join(format!("way{number}"));
+        Connected::new(Lane { way: *way, folder, running: None })
+    };
+    let mut servers: Vec<_> = served.ways.iter().enumerate().map(lane).collect();
+    let all: Vec<usize> = (0..servers.len()).collect();
+    recording.share_among(plan.cells.len().saturating_sub(number));
+    let requests = Requests { bench, served, cell, offered, is_first, rates: Vec::new() };
+    let servers = (&mut servers[..], &all[..]);
+    let Requests { mut rates, .. } =
+        measure_cell(requests, (number, &what), plan.pairs, servers, recording)?;
+    rates.sort_unstable();
+    Ok(rates.get(rates.len() / 2).copied())
+}
+
+fn what(cell: &HttpCell) -> String {
+    let HttpCell { object_bytes, connections, form, .. } = cell;
+    let asks = match form {
+        HttpForm::Closed => "without a pause",
+        HttpForm::Open => "on a schedule",
+    };
+    format!("{}, {connections} connections {asks}", Bytes(*object_bytes))
+}
+
+impl Requests<'_> {
+    /// What the clients ask in one sample, and what comes of it.
+    fn load(&self, client: &mut Client, running: &Running, at: At) -> Result<Window, Failure> {
+        let times = self.bench.plan.lengths.of(self.cell.form);
+        let cpu = || running.cpu();
+        let meter = Meter::new(&cpu).counting(&self.bench.events);
+        let Some(offered) = self.offered else {
+            return client.closed(times.warm_up, times.sample, meter);
+        };
+        // Another one in each group, and the same in all of its modes.
+        let seed = (u64::from(at.cell) << 32) | u64::from(at.pair);
+        let schedule = Schedule::new(seed, offered, times.warm_up, times.sample);
+        client.open(&schedule, meter)
+    }
+}
+
+impl Exchange<Lane> for Requests<'_> {
+    type Client = Client;
+
+    fn name(&self, lane: &Lane) -> String {
+        self.bench.plan.name(lane.way)
+    }
+
+    fn figure(&self, sample: &Sample) -> Option<f64> {
+        let metric = if matches!(self.cell.form, HttpForm::Closed) { THROUGHPUT } else { P99 };
+        rate(&ExperimentKind::Http, sample, metric)
+    }
+
+    /// Which pages and addresses a process got makes it some hundredths faster or slower for as
+    /// long as it lives.
+    fn starts_at(&self, pair: u32) -> bool {
+        self.bench.plan.starts_at(pair)
+    }
+
+    fn start(&self, lane: &mut Lane) -> Result<(), Failure> {
+        let Lane { way, folder, .. } = lane;
+        // What is not there need not go.
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder)
+            .map_err(Failure::io(format!("cannot make {}", folder.display())))?;
+        let setup = Setup {
+            plan: self.bench.plan,
+            cell: self.cell,
+            way: *way,
+            folder,
+            open_files: self.bench.open_files,
+            patience: self.bench.options.patience,
+        };
+        lane.running = Some(Running::start(&setup, self.served.data, self.bench.stop)?);
+        Ok(())
+    }
+
+    /// Nothing was measured yet, and nothing is going to be.
+    fn needs_every_server(&self) -> bool {
+        self.is_first
+    }
+
+    /// Connects, compares bytes, warms what a new cell has to find warm.
+    fn connect(&self, lane: &mut Lane) -> Result<Client, Failure> {
+        let running = lane.running.as_mut().ok_or_else(gone)?;
+        running.find_clocks()?;
+        let mut client = Client::connect(running, self.cell, self.bench.stop)?;
+        // storaged verifies an object when it reads it first: no sample is to hold that.
+        let objects = self.cell.objects().max(u64::from(self.cell.connections));
+        client.check(objects, BodyReader::comparing(self.bench.options.spoil))?;
+        Ok(client)
+    }
+
+    fn blame(&self, lane: &mut Lane, failure: Failure) -> Failure {
+        match &mut lane.running {
+            Some(running) => running.blame(failure),
+            None => failure,
+        }
+    }
+
+    fn end(&self, lane: &mut Lane) {
+        lane.running = None;
+    }
+
+    /// The load, the kernel's counters held against the mode, one object compared.
+    fn sample(&mut self, lane: &mut Lane, client: &mut Client, at: At) -> Result<Taken, Failure> {
+        let plan = self.bench.plan;
+        let running = lane.running.as_ref().ok_or_else(gone)?;
+        let proof = Proof::begin(None)?;
+        let window = self.load(client, running, at)?;
+        let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
+        // What was given up cannot be held against the counters.
+        let counters =
+            if is_whole { running.check_proof(&proof, window.all_bytes)? } else { BTreeMap::new() };
+        client.check(1, BodyReader::comparing(false))?;
+        if plan.ways.first() == Some(&lane.way) {
+            let bodies = window.bytes as f64 / self.cell.object_bytes as f64;
+            self.rates.push((bodies * 1e12 / window.elapsed_ns as f64) as u64);
+        }
+        let at = (at, plan.name(lane.way));
+        let sample = window_sample(at, PROCESSES, window, ("latency_ns", counters));
+        Ok(Taken { sample, wants_new_connections: false })
+    }
+}
+
+fn gone() -> Failure {
+    Failure::Answer("its daemons are gone".to_owned())
 }

@@ -6,8 +6,7 @@ use ntcopy::arch::{self, CopyBackend, FillBackend};
 use ntcopy::{Hint, Hints, Path, Stream};
 
 use super::lanes::Lane;
-use super::peers::Peers;
-use super::pmem2::Memcpy;
+use super::peers::{Memcpy, Peers};
 use crate::experiment::bulk::{Heat, PIECE_BYTES, Task, Way};
 use crate::run::Failure;
 

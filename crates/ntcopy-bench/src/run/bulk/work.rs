@@ -1,6 +1,8 @@
 //! The worker: owns the memory, and carries out orders.
 
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use memmap2::MmapMut;
@@ -13,7 +15,6 @@ use super::matrix;
 use super::message::{Order, Reply, Traffic};
 use super::pages;
 use super::peers::Peers;
-use super::threads::{Start, together};
 use super::{SEED, map_memory};
 use crate::experiment::LINE_BYTES;
 use crate::experiment::bulk::{Action, Heat, MatrixTask, PageWay, ReadBack, Task, Walk, Way};
@@ -312,4 +313,50 @@ fn traffic(clocked: &[Clocked], bytes: u64) -> Traffic {
 fn part(len: usize, threads: usize) -> usize {
     let line = LINE_BYTES as usize;
     if threads <= 1 { len } else { len / threads / line * line }
+}
+
+/// Threads that start together: each spins until all are there.
+struct Start {
+    missing: AtomicUsize,
+}
+
+impl Start {
+    fn new(threads: usize) -> Start {
+        Start { missing: AtomicUsize::new(threads) }
+    }
+
+    fn wait(&self) {
+        self.missing.fetch_sub(1, Ordering::AcqRel);
+        while self.missing.load(Ordering::Acquire) > 0 {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Does it on a thread for each item, pinned to the CPU of the same number.
+fn together<T: Send, R: Send>(
+    items: Vec<T>,
+    on: &[u32],
+    work: impl Fn(T) -> Result<R, Failure> + Sync,
+) -> Result<Vec<R>, Failure> {
+    thread::scope(|scope| {
+        let work = &work;
+        let start = |(item, cpu): (T, &u32)| {
+            let cpu = *cpu;
+            // One that can't be pinned must not stay behind in a spin: pinning comes first for
+            // all, and is the same call on CPUs that the plan has seen to be allowed.
+            scope.spawn(move || {
+                cpus::pin(cpu)?;
+                work(item)
+            })
+        };
+        let threads: Vec<_> = items.into_iter().zip(on).map(start).collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                let panicked = |_| Failure::Answer("a thread of it panicked".to_owned());
+                thread.join().map_err(panicked)?
+            })
+            .collect()
+    })
 }

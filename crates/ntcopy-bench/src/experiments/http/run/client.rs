@@ -1,4 +1,6 @@
-//! The client: its connections, and what it does with bodies.
+//! The client: its connections, what it does with bodies, and load of requests over it.
+
+use std::time::Duration;
 
 use super::body_reader::BodyReader;
 use super::conn::Conn;
@@ -6,18 +8,25 @@ use super::data;
 use super::stack::Running;
 use super::wire::{Target, Wire};
 use crate::experiments::http::HttpCell;
-use crate::run::load;
-use crate::run::{Failure, Poll, Stop};
+use crate::run::load::{self, Asks, Step};
+use crate::run::schedule::Schedule;
+use crate::run::{Failure, Poll, Stop, meter};
+
+/// Reads the clocks of client, proxy and backend, and has the hardware count.
+pub type Meter<'a> = meter::Meter<'a, 3>;
+
+/// What went through while the clock ran; the bytes are those of bodies.
+pub type Window = load::Window<3>;
 
 /// Connections to one proxy, and what is asked over them.
 pub struct Client {
     target: Target,
-    pub(super) poll: Poll,
-    pub(super) conns: Vec<Conn>,
+    poll: Poll,
+    conns: Vec<Conn>,
     requests: Vec<Vec<u8>>,
     next: usize,
     object_bytes: u64,
-    pub(super) reader: BodyReader,
+    reader: BodyReader,
 }
 
 impl Client {
@@ -26,7 +35,7 @@ impl Client {
         Client::to(running.target(), cell.connections, data, stop)
     }
 
-    pub(super) fn to(
+    fn to(
         target: Target,
         connections: u32,
         (objects, object_bytes): (u64, u64),
@@ -63,13 +72,6 @@ impl Client {
         Ok(())
     }
 
-    /// Objects take turns over all connections.
-    pub(super) fn ask_next(&mut self, number: usize, due_ns: u64) -> Result<(), Failure> {
-        let object = self.next;
-        self.next = (object + 1) % self.requests.len();
-        self.conns[number].ask(&self.requests[object], object as u64, due_ns)
-    }
-
     /// Asks for the next `objects` in turn, over all connections, and compares every byte of them.
     /// All of them are asked for where `objects` is their number.
     pub fn check(&mut self, objects: u64, reader: BodyReader) -> Result<u64, Failure> {
@@ -79,8 +81,67 @@ impl Client {
         self.reader = before;
         checked
     }
+
+    pub fn closed(
+        &mut self,
+        warm_up: Duration,
+        clocked: Duration,
+        meter: Meter<'_>,
+    ) -> Result<Window, Failure> {
+        self.revive()?;
+        load::closed(self, (warm_up, clocked), false, meter)
+    }
+
+    pub fn open(&mut self, schedule: &Schedule, meter: Meter<'_>) -> Result<Window, Failure> {
+        self.revive()?;
+        load::open(self, schedule, meter)
+    }
+}
+
+impl Asks for Client {
+    fn connections(&self) -> usize {
+        self.conns.len()
+    }
+
+    fn ns(&self) -> u64 {
+        self.poll.ns()
+    }
+
+    /// Objects take turns over all connections.
+    fn ask(&mut self, number: usize, due_ns: u64) -> Result<(), Failure> {
+        let object = self.next;
+        self.next = (object + 1) % self.requests.len();
+        self.conns[number].ask(&self.requests[object], object as u64, due_ns)
+    }
+
+    fn wait(&mut self, at_most: Duration) -> Result<usize, Failure> {
+        let Self { poll, conns, .. } = self;
+        poll.wait(at_most, || conns.iter().filter(|conn| !conn.is_idle()).count())
+    }
+
+    fn ready(&mut self, event: usize) -> Result<(usize, Step), Failure> {
+        let number = self.poll.event(event).0 as usize;
+        let step = self.conns[number].advance(&mut self.reader)?;
+        Ok((number, step))
+    }
+
+    fn heard(&mut self, at_ns: u64) {
+        self.poll.heard(at_ns);
+    }
+
+    fn due_ns(&self, number: usize) -> u64 {
+        self.conns[number].due_ns
+    }
+
+    fn is_idle(&self, number: usize) -> bool {
+        self.conns[number].is_idle()
+    }
 }
 
 fn request(path: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: ntcopy\r\n\r\n").into_bytes()
 }
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

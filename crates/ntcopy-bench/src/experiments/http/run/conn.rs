@@ -4,14 +4,16 @@ use rustix::io::Errno;
 
 use super::body_reader::{BodyReader, Received};
 use super::wire::Wire;
+use crate::run::Failure;
 use crate::run::load::Step;
-use crate::run::{Failure, response_end};
 
 /// A head that is longer is not from one of these proxies.
 const HEAD_BYTES: usize = 4096;
 /// Bytes of an answer that are read at first: most heads fit, and what comes of the body
 /// with them is copied, in every mode alike.
 const FIRST_READ_BYTES: usize = 512;
+/// The most lines of a head from a server that is measured.
+const MOST_LINES: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -147,6 +149,30 @@ impl Conn {
 
 fn broken(errno: Errno) -> Failure {
     Failure::os("cannot read an answer")(errno)
+}
+
+/// Where a head ends, if it is whole: it has to be of status 200, with a body of this length.
+fn response_end(bytes: &[u8], length: u64) -> Result<Option<usize>, String> {
+    let mut lines = [httparse::EMPTY_HEADER; MOST_LINES];
+    let mut response = httparse::Response::new(&mut lines);
+    let end = match response.parse(bytes) {
+        Ok(httparse::Status::Complete(end)) => end,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(error) => return Err(format!("an answer that is not HTTP: {error}")),
+    };
+    if response.code != Some(200) {
+        return Err(format!("an answer of status {}", response.code.unwrap_or(0)));
+    }
+    let mut lengths = response
+        .headers
+        .iter()
+        .filter(|line| line.name.eq_ignore_ascii_case("content-length"))
+        .map(|line| std::str::from_utf8(line.value).ok().and_then(|text| text.parse::<u64>().ok()));
+    match lengths.next() {
+        Some(Some(found)) if found == length => Ok(Some(end)),
+        Some(Some(found)) => Err(format!("a body of {found} bytes, where {length} are due")),
+        _ => Err("an answer without the length of its body".to_owned()),
+    }
 }
 
 #[cfg(test)]

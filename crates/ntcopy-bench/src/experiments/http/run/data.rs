@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::body_reader::seed;
+use super::commands::{Example, storaged};
 use super::daemon::Daemon;
-use super::example::Example;
-use super::ours::storaged;
 use super::scratch::Scratch;
 use crate::experiments::http::{Backend, HttpCell, Stack};
 use crate::experiments::turns::program::Endpoint;

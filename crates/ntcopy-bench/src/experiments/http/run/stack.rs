@@ -6,12 +6,11 @@ use std::path::Path;
 
 use ntcopy::socket::{Support, kernel_support};
 
+use super::commands::{self, Setup};
 use super::daemon::{Daemon, free_address};
 use super::data::Data;
 use super::programs::Program;
-use super::setup::Setup;
 use super::wire::Target;
-use super::{example, ours, theirs};
 use crate::experiment::Mode;
 use crate::experiments::http::{Backend, HttpMode, Way};
 use crate::experiments::turns::program::Endpoint;
@@ -44,7 +43,7 @@ pub fn unavailable(way: Way) -> Result<Option<String>, Failure> {
 
 fn cannot_be_hinted(mode: HttpMode, program: &Path) -> Result<Option<String>, Failure> {
     // It is started only where it can be hinted, and says its version.
-    let output = theirs::hinted(mode, program).arg("-v").output();
+    let output = commands::hinted(mode, program).arg("-v").output();
     let output = output.map_err(Failure::io("cannot start `ntcopy run`"))?;
     if output.status.success() {
         return Ok(None);
@@ -76,9 +75,9 @@ fn start_proxy(
         let address = free_address()?;
         let front = Endpoint::Tcp(address);
         let command = match program {
-            Program::Proxyd => ours::proxyd(setup, &front, between)?,
-            Program::Haproxy => theirs::haproxy(setup, &front, between)?,
-            _ => theirs::nginx_proxy(setup, &front, between)?,
+            Program::Proxyd => commands::proxyd(setup, &front, between)?,
+            Program::Haproxy => commands::haproxy(setup, &front, between)?,
+            _ => commands::nginx_proxy(setup, &front, between)?,
         };
         let cpu = setup.plan.places.map(|[_, proxy, _]| proxy);
         let mut proxy = Daemon::start(proxy_name(program), command, cpu)?;
@@ -112,16 +111,16 @@ impl Running {
             Program::Storaged => {
                 let extent = (setup.plan.workers, setup.cell.objects());
                 let (mode, folder) = (setup.way.mode, data.folder_of_ours(setup.folder)?);
-                let mut command = ours::storaged(mode.as_str(), extent, &folder, &between)?;
+                let mut command = commands::storaged(mode.as_str(), extent, &folder, &between)?;
                 if let Some(bytes) = setup.plan.settings.sndbuf_bytes {
                     command.arg("--sndbuf").arg(bytes.to_string());
                 }
                 command
             }
-            Program::Example => example::backend(setup, data.example(), &between)?,
+            Program::Example => commands::example_backend(setup, data.example(), &between)?,
             _ => {
                 let root = data.folder_of_theirs().unwrap_or(setup.folder);
-                theirs::nginx_backend(setup, root, &between)?
+                commands::nginx_backend(setup, root, &between)?
             }
         };
         let cpu = setup.plan.places.map(|[_, _, backend]| backend);

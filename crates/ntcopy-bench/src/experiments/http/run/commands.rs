@@ -1,20 +1,139 @@
-//! nginx and HAProxy: how they are started, as they come, and under `ntcopy run`.
+//! How the programs of a stack are started: storaged and proxyd; `examples/backend.c`, compiled; nginx
+//! and HAProxy, as they come, and under `ntcopy run`.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
+use ntcopy::uapi;
+
+use super::daemon::free_address;
 use super::programs::Program;
-use super::setup::Setup;
-use crate::experiments::http::{HttpMode, OUTPUT_BUFFERS, PROXY_BUFFERS};
+use crate::experiments::http::{
+    HttpCell, HttpMode, HttpPlan, OUTPUT_BUFFERS, PROXY_BUFFERS, Transport, Way,
+};
 use crate::experiments::turns::program::Endpoint;
 use crate::run::Failure;
 
+/// Seconds that a kept connection may be silent: longer than other modes are measured meanwhile.
+const IDLE_S: u64 = 3600;
 /// Requests that a connection may carry: as many as there are.
 const NO_LIMIT: u32 = 2_000_000_000;
 /// Beside those of the client: the looks whether it listens.
 const SPARE_CONNECTIONS: u32 = 64;
+/// The example, and the header that it needs.
+const FILES: [(&str, &str); 2] = [
+    ("backend.c", include_str!("../../../../../../examples/backend.c")),
+    ("ntcopy.h", include_str!("../../../../../../uapi/ntcopy.h")),
+];
+
+/// What a proxy and its backend are started for.
+pub struct Setup<'a> {
+    pub plan: &'a HttpPlan,
+    /// The cell, of those with the same data.
+    pub cell: &'a HttpCell,
+    pub way: Way,
+    pub folder: &'a Path,
+    pub open_files: u64,
+    pub patience: Duration,
+}
+
+impl Setup<'_> {
+    /// Where the backend listens.
+    pub(super) fn between(&self) -> Result<Endpoint, Failure> {
+        match self.plan.transport {
+            Transport::Unix => Ok(Endpoint::Unix(self.folder.join("b.sock"))),
+            Transport::Tcp => free_address().map(Endpoint::Tcp),
+        }
+    }
+}
+
+pub(super) fn storaged(
+    mode: &str,
+    (workers, objects): (u32, u64),
+    data: &Path,
+    at: &Endpoint,
+) -> Result<Command, Failure> {
+    let mut command = Command::new(Program::Storaged.find().map_err(Failure::Limit)?);
+    command.args(["--log-level", "warn", "--mode", mode]);
+    command.arg("--workers").arg(workers.to_string());
+    // Each object stays open, so that its bytes are verified once and its pages stay mapped.
+    command.arg("--open-objects").arg((objects + 16).to_string());
+    command.arg("--idle-timeout").arg(IDLE_S.to_string());
+    command.arg("--listen").arg(at.to_string()).arg("--data").arg(data);
+    Ok(command)
+}
+
+/// What proxyd does with what it writes itself. A backend that copies nothing leaves heads.
+fn proxy_mode(mode: HttpMode) -> &'static str {
+    match mode {
+        HttpMode::Nt => "nt",
+        HttpMode::Adaptive | HttpMode::Auto => "adaptive",
+        HttpMode::Copy | HttpMode::Sendfile | HttpMode::Vmsplice => "copy",
+    }
+}
+
+pub fn proxyd(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Command, Failure> {
+    let mut command = Command::new(Program::Proxyd.find().map_err(Failure::Limit)?);
+    command.args(["--log-level", "warn", "--mode", proxy_mode(setup.way.mode)]);
+    command.arg("--workers").arg(setup.plan.workers.to_string());
+    command.arg("--listen").arg(at.to_string()).arg("--backend").arg(backend.to_string());
+    for option in ["--idle-timeout", "--backend-idle-timeout"] {
+        command.arg(option).arg(IDLE_S.to_string());
+    }
+    command.args(["--backend-idle", "4096"]);
+    Ok(command)
+}
+
+pub struct Example {
+    /// Not in memory: programs may be refused there.
+    folder: tempfile::TempDir,
+    objects: PathBuf,
+}
+
+impl Example {
+    pub fn compile(objects: PathBuf) -> Result<Example, Failure> {
+        let folder = tempfile::tempdir().map_err(Failure::io("cannot make a folder"))?;
+        for (name, text) in FILES {
+            fs::write(folder.path().join(name), text)
+                .map_err(Failure::io("cannot write backend.c"))?;
+        }
+        let compiler = Program::Example.find().map_err(Failure::Limit)?;
+        let mut command = Command::new(&compiler);
+        command.current_dir(&folder).args(["-O2", "-pthread", "-I.", "backend.c", "-o", "backend"]);
+        let output = command.output().map_err(Failure::io("cannot start the C compiler"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let first = said.lines().find(|line| line.contains("error")).unwrap_or(&said);
+            let compiler = compiler.display();
+            return Err(Failure::Limit(format!("{compiler} does not compile backend.c: {first}")));
+        }
+        Ok(Example { folder, objects })
+    }
+}
+
+pub fn example_backend(
+    setup: &Setup<'_>,
+    example: Option<&Example>,
+    at: &Endpoint,
+) -> Result<Command, Failure> {
+    let (Some(example), Endpoint::Unix(path)) = (example, at) else {
+        return Err(Failure::Limit("backend.c listens on a unix socket alone".to_owned()));
+    };
+    let sends = match setup.way.mode {
+        HttpMode::Nt => uapi::SOCK_OBEY.to_string(),
+        HttpMode::Adaptive => uapi::SOCK_EVERY.to_string(),
+        HttpMode::Sendfile => "sendfile".to_owned(),
+        _ => uapi::SOCK_NONE.to_string(),
+    };
+    let mut command = Command::new(example.folder.path().join("backend"));
+    command.arg(path).arg(&example.objects);
+    command.arg(setup.cell.object_bytes.to_string()).arg(sends);
+    command.arg(setup.plan.settings.sndbuf_bytes.unwrap_or(0).to_string());
+    Ok(command)
+}
 
 /// A program of a stack. Before a backend that hints by itself it is as it is everywhere.
 fn program(setup: &Setup<'_>, program: Program) -> Result<Command, Failure> {
