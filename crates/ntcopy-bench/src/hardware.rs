@@ -20,7 +20,6 @@ use ntcopy_record::HardwareCounter;
 use self::catalogue::Catalogue;
 use self::open::Opened;
 use self::resctrl::Reading;
-pub(crate) use self::scale::{Counted, Sum};
 
 /// Every counter that a sample may carry, and why those are missing that are.
 ///
@@ -66,7 +65,9 @@ impl Hardware {
         let after = self.bandwidth.as_ref().and_then(resctrl::Monitor::read);
         let mut counts = BTreeMap::new();
         for (name, opened) in &mut self.events {
-            Sum(opened.counted()).put(name, &mut counts);
+            if let Some(counted) = opened.counted() {
+                counted.put(name, &mut counts);
+            }
         }
         if let (Some(before), Some(after)) = (self.before.take(), after) {
             counts.extend(after.since(&before));

@@ -22,6 +22,6 @@ pub use record::testing;
 pub use record::{
     COUNTED_PERMILLE, Cache, Cell, CpuList, End, ExperimentKind, FILE_NAME, FORMAT,
     HardwareCounter, Header, Line, Look, LookEnd, MISSES_PERMILLE, Machine, NoCpuList, NumaNode,
-    Params, ReadError, Record, RunError, Sample, SharedCaches, Topology, Unavailable, add_series,
-    is_counting_mark, number, word,
+    Params, ReadError, Record, RunError, Sample, SharedCaches, Topology, Unavailable, add_counts,
+    add_series, is_counting_mark, number, word,
 };

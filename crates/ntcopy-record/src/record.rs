@@ -43,6 +43,15 @@ pub fn is_counting_mark(name: &str) -> bool {
     name.ends_with(COUNTED_PERMILLE)
 }
 
+/// Adds up by name; a mark beside a counter is as bad as the worst.
+pub fn add_counts(whole: &mut BTreeMap<String, u64>, part: &BTreeMap<String, u64>) {
+    for (name, count) in part {
+        let is_mark = is_counting_mark(name);
+        let sum = whole.entry(name.clone()).or_insert(if is_mark { *count } else { 0 });
+        *sum = if is_mark { (*sum).min(*count) } else { *sum + count };
+    }
+}
+
 /// Parameters of a cell, by name: sizes in bytes, counts, names.
 pub type Params = BTreeMap<String, Value>;
 

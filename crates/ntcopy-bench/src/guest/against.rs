@@ -5,15 +5,15 @@
 //! round. A boot gives one sample a cell and mode: where a kernel puts its pages
 //! differs from boot to boot, so boots are what the interval has to be drawn from.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use ntcopy_kernel::{BuildOptions, Built, Error, Series, boot, module, progress};
-use ntcopy_record::{Cell, End, ExperimentKind, Header, Line, ReadError, Record, Sample};
-use ntcopy_record::{add_series, is_counting_mark};
+use ntcopy_record::{
+    Cell, End, ExperimentKind, Header, Line, ReadError, Record, Sample, add_counts, add_series,
+};
 
 use super::{Inside, Request};
 use crate::experiment::Mode;
@@ -329,22 +329,13 @@ fn samples(record: &Record, taken: Taken<'_>, pair: u32, position: u32) -> Vec<S
         for sample in ours {
             whole.bytes += sample.bytes;
             whole.elapsed_ns += sample.elapsed_ns;
-            add(&mut whole.phases_ns, &sample.phases_ns);
-            add(&mut whole.counters, &sample.counters);
+            add_counts(&mut whole.phases_ns, &sample.phases_ns);
+            add_counts(&mut whole.counters, &sample.counters);
             add_series(&mut whole.series, &sample.series);
         }
         Some(whole)
     };
     record.cells.iter().filter_map(|cell| whole(cell.cell)).collect()
-}
-
-/// Adds up by name; a mark beside a counter is as bad as the worst.
-fn add(whole: &mut BTreeMap<String, u64>, part: &BTreeMap<String, u64>) {
-    for (name, count) in part {
-        let is_mark = is_counting_mark(name);
-        let sum = whole.entry(name.clone()).or_insert(if is_mark { *count } else { 0 });
-        *sum = if is_mark { (*sum).min(*count) } else { *sum + count };
-    }
 }
 
 #[cfg(test)]

@@ -46,32 +46,12 @@ pub struct Counted {
     pub permille: u32,
 }
 
-/// Several counters of the same thing, of threads: all of them, or nothing.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Sum(pub Option<Counted>);
-
-impl FromIterator<Option<Counted>> for Sum {
-    fn from_iter<T: IntoIterator<Item = Option<Counted>>>(list: T) -> Sum {
-        let mut list = list.into_iter().peekable();
-        if list.peek().is_none() {
-            return Sum(None);
-        }
-        let nothing = Counted { count: 0, permille: 1000 };
-        Sum(list.try_fold(nothing, |sum, one| {
-            let one = one?;
-            let count = sum.count.saturating_add(one.count);
-            Some(Counted { count, permille: sum.permille.min(one.permille) })
-        }))
-    }
-}
-
-impl Sum {
+impl Counted {
     /// Puts it among a sample's counters, with its mark if it needs one.
-    pub fn put(&self, name: &str, into: &mut BTreeMap<String, u64>) {
-        let Sum(Some(counted)) = self else { return };
-        into.insert(name.to_owned(), counted.count);
-        if counted.permille < 1000 {
-            into.insert(format!("{name}{COUNTED_PERMILLE}"), counted.permille.into());
+    pub fn put(self, name: &str, into: &mut BTreeMap<String, u64>) {
+        into.insert(name.to_owned(), self.count);
+        if self.permille < 1000 {
+            into.insert(format!("{name}{COUNTED_PERMILLE}"), self.permille.into());
         }
     }
 }
@@ -107,17 +87,11 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_is_of_all_or_none_and_as_good_as_its_worst() {
-        let one = |count, permille| Some(Counted { count, permille });
-        let put = |list: &[Option<Counted>]| {
-            let mut counts = BTreeMap::new();
-            list.iter().copied().collect::<Sum>().put("x", &mut counts);
-            counts
-        };
-        assert_eq!(put(&[one(1, 1000), one(2, 1000)]), [("x".to_owned(), 3)].into());
-        let marked = [("x".to_owned(), 3), ("x:counted_permille".to_owned(), 400)];
-        assert_eq!(put(&[one(1, 400), one(2, 900)]), marked.into());
-        assert_eq!(put(&[one(1, 1000), None]), [].into());
-        assert_eq!(put(&[]), [].into());
+    fn what_was_scaled_has_a_mark_beside_it() {
+        let mut counts = BTreeMap::new();
+        Counted { count: 3, permille: 1000 }.put("x", &mut counts);
+        assert_eq!(counts, [("x".to_owned(), 3)].into());
+        Counted { count: 4, permille: 400 }.put("x", &mut counts);
+        assert_eq!(counts, [("x".to_owned(), 4), ("x:counted_permille".to_owned(), 400)].into());
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy_record::{COUNTED_PERMILLE, is_counting_mark};
+use ntcopy_record::{COUNTED_PERMILLE, add_counts};
 
-use crate::hardware::{Counted, Hardware, Sum};
+use crate::hardware::Hardware;
 
 /// Counts, by name, with their marks.
 pub type Counts = BTreeMap<String, u64>;
@@ -41,18 +41,14 @@ impl<'a> Counting<'a> {
     }
 }
 
-/// The threads' counts together: those that each of them has. A mark is as bad as the worst.
+/// The threads' counts together: those that each of them has.
 pub fn total(threads: &[&Counts]) -> Counts {
     let mut total = Counts::new();
-    let names = threads.first().into_iter().flat_map(|first| first.keys());
-    for name in names.filter(|name| !is_counting_mark(name)) {
-        let mark = format!("{name}{COUNTED_PERMILLE}");
-        let of = |counts: &&Counts| {
-            let permille = counts.get(&mark).map_or(1000, |permille| *permille as u32);
-            Some(Counted { count: *counts.get(name)?, permille })
-        };
-        threads.iter().map(of).collect::<Sum>().put(name, &mut total);
-    }
+    threads.iter().for_each(|counts| add_counts(&mut total, counts));
+    total.retain(|name, _| {
+        let of = name.strip_suffix(COUNTED_PERMILLE).unwrap_or(name);
+        threads.iter().all(|counts| counts.contains_key(of))
+    });
     total
 }
 
