@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 pub(crate) use cpus::HOST_CPUS;
 use cpus::check_own;
 pub use cpus::{HostCpus, sharing_l2};
-pub use memory::HUGE_PAGES_VARIABLE;
+pub use memory::{HUGE_PAGES_VARIABLE, available_bytes};
 pub use splat::Splat;
 
 use crate::build::{BuildOptions, is_built};

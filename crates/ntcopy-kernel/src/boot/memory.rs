@@ -141,7 +141,8 @@ fn no_room(path: &Path, needed_bytes: u64, free_bytes: u64, fix: String) -> Erro
     Error::NoRoom { path: path.to_path_buf(), purpose, needed_bytes, free_bytes, fix }
 }
 
-fn available_bytes() -> Result<u64> {
+/// Bytes of memory that this machine has without pushing anything out.
+pub fn available_bytes() -> Result<u64> {
     let path = "/proc/meminfo";
     let text = std::fs::read_to_string(path).doing("reading", path)?;
     let kib = text.lines().find_map(|line| {
