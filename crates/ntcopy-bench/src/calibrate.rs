@@ -15,8 +15,8 @@ use ntcopy::policy::Policy;
 use ntcopy::profile::{Machine, Profile};
 
 use crate::plan::bulk::Resources;
+use crate::run::Failure;
 use crate::run::bulk::Setup;
-use crate::run::{Failure, unix_now_ns};
 use crate::sample::Progress;
 
 use self::meter::Meter;
@@ -87,9 +87,7 @@ fn enough_bytes(resources: &Resources, notes: &mut Vec<String>) -> Result<u64, F
 
 /// `2026-11-21`, in UTC.
 fn today() -> String {
-    let seconds = i64::try_from(unix_now_ns() / 1_000_000_000).unwrap_or_default();
-    let utc = time::OffsetDateTime::from_unix_timestamp(seconds)
-        .unwrap_or(time::OffsetDateTime::UNIX_EPOCH);
+    let utc = time::OffsetDateTime::now_utc();
     format!("{:04}-{:02}-{:02}", utc.year(), u8::from(utc.month()), utc.day())
 }
 

@@ -26,6 +26,13 @@ pub struct Window<const N: usize> {
     pub answers: Option<Answers>,
 }
 
+impl<const N: usize> Window<N> {
+    /// Whether everything was answered that was asked.
+    pub fn is_whole(&self) -> bool {
+        self.answers.as_ref().is_none_or(|answers| answers.unanswered == 0)
+    }
+}
+
 /// Where a window began, or where it ended.
 #[derive(Debug, Clone)]
 pub struct Mark<const N: usize> {

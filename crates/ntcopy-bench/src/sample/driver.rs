@@ -108,6 +108,11 @@ pub struct At {
 }
 
 impl At {
+    /// What a schedule is drawn from: another one in each group, the same in all of its modes.
+    pub fn seed(self) -> u64 {
+        (u64::from(self.cell) << 32) | u64::from(self.pair)
+    }
+
     /// A sample here, with nothing beside its bytes and its time.
     pub fn sample(self, mode: impl Display, bytes: u64, elapsed_ns: u64) -> Sample {
         let At { cell, pair, position } = self;

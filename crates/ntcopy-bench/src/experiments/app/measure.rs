@@ -204,8 +204,7 @@ impl Lanes for Servers<'_> {
         let (cell, offered) = (&plan.cells[at.cell as usize], self.offered[at.cell as usize]);
         let gone = || Failure::Answer(format!("the server of mode {} is gone", mode.server()));
         let server = self.server(mode).ok_or_else(gone)?;
-        // Another one in each group, and the same in all of its modes.
-        let seed = (u64::from(at.cell) << 32) | u64::from(at.pair);
+        let seed = at.seed();
         let schedule =
             |seed, per_1000_s| Schedule::new(seed, per_1000_s, plan.warm_up, plan.sample);
         let small = schedule(seed, offered.small_per_1000_s);
@@ -218,13 +217,14 @@ impl Lanes for Servers<'_> {
         let proof = Proof::begin(None)?;
         let asked = Asked::beside(&small, pace);
         let window = self.traffic(server, cell.connections, &asked)?;
-        // Bytes of an answer that was given up are not counted.
-        let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
         let bytes = window.all_bytes;
         let what = format!("mode {mode} sent {bytes} bytes of large values");
         let due = Due::AtLeast(bytes / 100 * OF_A_PROGRAM_PERCENT);
-        let counters =
-            if is_whole { proof.check(&what, mode.sends(), due)? } else { BTreeMap::new() };
+        // Bytes of an answer that was given up are not counted.
+        let counters = match window.is_whole() {
+            true => proof.check(&what, mode.sends(), due)?,
+            false => BTreeMap::new(),
+        };
         let due = large.filter(|_| mode != AppMode::Idle).map(|schedule| {
             let counted = schedule.due_ns.iter().filter(|due| **due >= schedule.counted_from_ns);
             counted.count() as u64 * plan.data.large_bytes

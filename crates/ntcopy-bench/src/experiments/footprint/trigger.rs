@@ -14,9 +14,9 @@ use rustix::pipe::{IoSliceRaw, SpliceFlags, splice, vmsplice};
 
 use super::lines::{self, Cycle, Memory, PAGE};
 use super::{Call, Kind, LINE_BYTES};
-use crate::experiment::Family;
+use crate::experiment::{Family, Mode};
 use crate::run::net::Network;
-use crate::run::{Failure, Pipe, Sink};
+use crate::run::{self, Failure, Pipe, Sink};
 
 /// Sources and destinations are taken in turns from this much: they are cold, as a server's are.
 const AROUND_BYTES: usize = 64 << 20;
@@ -294,17 +294,10 @@ fn touch(bytes: usize) -> Result<(), Failure> {
 }
 
 pub fn unavailable(call: Call) -> Result<Option<String>, Failure> {
-    if !call.kind.is_hinted() {
-        return Ok(None);
+    if call.kind == Kind::TcpObeyed && socket::kernel_support() == Support::Module {
+        return Ok(Some("the module takes no TCP".to_owned()));
     }
-    match socket::probe().map_err(Failure::os("cannot ask for SO_NTCOPY"))? {
-        Support::Kernel => Ok(None),
-        Support::Module if call.kind != Kind::TcpObeyed => Ok(None),
-        Support::Module => Ok(Some("the module takes no TCP".to_owned())),
-        Support::None => Ok(Some(
-            "this kernel does not know MSG_NTCOPY: --kernel um boots one that does".to_owned(),
-        )),
-    }
+    if call.kind.is_hinted() { run::unavailable(Mode::Nt) } else { Ok(None) }
 }
 
 #[cfg(test)]

@@ -188,9 +188,7 @@ impl Requests<'_> {
         let Some(offered) = self.offered else {
             return client.closed(times.warm_up, times.sample, meter);
         };
-        // Another one in each group, and the same in all of its modes.
-        let seed = (u64::from(at.cell) << 32) | u64::from(at.pair);
-        let schedule = Schedule::new(seed, offered, times.warm_up, times.sample);
+        let schedule = Schedule::new(at.seed(), offered, times.warm_up, times.sample);
         client.open(&schedule, meter)
     }
 }
@@ -264,10 +262,11 @@ impl Exchange<Lane> for Requests<'_> {
         let running = lane.running.as_ref().ok_or_else(gone)?;
         let proof = Proof::begin(None)?;
         let window = self.load(client, running, at)?;
-        let is_whole = window.answers.as_ref().is_none_or(|answers| answers.unanswered == 0);
         // What was given up cannot be held against the counters.
-        let counters =
-            if is_whole { running.check_proof(&proof, window.all_bytes)? } else { BTreeMap::new() };
+        let counters = match window.is_whole() {
+            true => running.check_proof(&proof, window.all_bytes)?,
+            false => BTreeMap::new(),
+        };
         client.check(1, BodyReader::comparing(false))?;
         if plan.ways.first() == Some(&lane.way) {
             let bodies = window.bytes as f64 / self.cell.object_bytes as f64;

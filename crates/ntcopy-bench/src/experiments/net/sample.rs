@@ -138,19 +138,14 @@ impl<'l> Exchange<Lane<'l>> for Requests<'_> {
         let window = match self.offered {
             None => lane.closed(client, times.warm_up, times.sample)?,
             Some(offered) => {
-                // Another one in each group, and the same in all of its modes.
-                let seed = (u64::from(at.cell) << 32) | u64::from(at.pair);
-                let schedule = Schedule::new(seed, offered, times.warm_up, times.sample);
+                let schedule = Schedule::new(at.seed(), offered, times.warm_up, times.sample);
                 lane.open(client, &schedule)?
             }
         };
-        let whole = lane.whole(&window);
-        let counters = match whole {
-            Some(messages) => lane.check_proof(&proof, messages)?,
-            // What was given up cannot be held against the counters.
-            None => BTreeMap::new(),
-        };
-        if whole.is_some() {
+        let (is_whole, mut counters) = (window.is_whole(), BTreeMap::new());
+        // What was given up cannot be held against the counters.
+        if is_whole {
+            counters = lane.check_proof(&proof, lane.messages(&window))?;
             lane.check(client, 1, false)?;
         }
         if lane.mode() == self.plan.sides.modes[0] {
@@ -163,6 +158,6 @@ impl<'l> Exchange<Lane<'l>> for Requests<'_> {
         };
         let at = (at, lane.mode());
         let sample = window_sample(at, CLIENT_AND_SERVER, window, (latencies, counters));
-        Ok(Taken { sample, wants_new_connections: whole.is_none() })
+        Ok(Taken { sample, wants_new_connections: !is_whole })
     }
 }

@@ -253,10 +253,4 @@ impl<'a> Lane<'a> {
         let due = Due::Exactly { bytes, too_small, may_be_read: true };
         proof.check(&what, self.mode.sends(), due)
     }
-
-    /// Responses of a whole run, of which every one came; none if some did not.
-    pub fn whole(&self, window: &Window) -> Option<u64> {
-        let late = window.answers.as_ref().is_some_and(|answers| answers.unanswered > 0);
-        (!late).then(|| self.messages(window))
-    }
 }
