@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::pipe::SpliceFlags;
 
-use super::wire::{Came, Multiget, Value, memcached, unexpected};
+use super::wire::{self, Came, Multiget, Value, unexpected};
 use super::{APP, Data};
 use crate::run::{Failure, Pipe, Poll, Sink, Stop};
 
@@ -182,8 +182,8 @@ impl Client {
     fn ask_value(&mut self, number: usize, value: u64) -> Result<(), Failure> {
         let value = self.data.large(value);
         let large = &mut self.larges[number];
-        write(&large.stream, &memcached::get(&value))?;
-        let (head, head_came) = (memcached::head(&value), Vec::new());
+        write(&large.stream, &wire::get(&value))?;
+        let (head, head_came) = (wire::head(&value), Vec::new());
         large.under_way =
             Some(Fetch { value, head, head_came, has_head: false, got: 0, tail_got: 0 });
         Ok(())
@@ -286,7 +286,7 @@ impl Fetch {
 
     /// Reads on in the tail; whether all of it has come.
     fn takes_tail(&mut self, stream: &UnixStream) -> Result<bool, Failure> {
-        let right = &memcached::TAIL[self.tail_got..];
+        let right = &wire::TAIL[self.tail_got..];
         if right.is_empty() {
             return Ok(true);
         }
@@ -370,10 +370,10 @@ mod tests {
             small.write_all(&answer(&multiget)).unwrap();
         }
         let value = DATA.large(2);
-        large.read_exact(&mut vec![0; memcached::get(&value).len()]).unwrap();
+        large.read_exact(&mut vec![0; wire::get(&value).len()]).unwrap();
         let mut bytes = vec![0; value.bytes as usize];
         pattern::fill(value.seed(), 0, &mut bytes);
-        let whole = [&memcached::head(&value), &bytes[..], memcached::TAIL].concat();
+        let whole = [&wire::head(&value), &bytes[..], wire::TAIL].concat();
         // In two pieces: a head may end in the middle of what comes. Who sees a wrong byte leaves.
         let _ = large.write_all(&whole[..3]).and_then(|()| large.write_all(&whole[3..]));
         [small, large]

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use super::wire::{Value, memcached, unexpected};
+use super::wire::{self, Value, unexpected};
 use super::{APP, Plan};
 use crate::run::{Failure, Stop, pattern};
 
@@ -44,14 +44,14 @@ impl Store {
 
     fn set(&mut self, value: &Value) -> Result<(), Failure> {
         let to = self.stream.get_mut();
-        to.write_all(&memcached::set(value))
+        to.write_all(&wire::set(value))
             .and_then(|()| pattern::write(value.seed(), value.bytes, &mut self.room, to))
-            .and_then(|()| to.write_all(memcached::LINE_END))
+            .and_then(|()| to.write_all(wire::LINE_END))
             .map_err(failed("cannot send to"))?;
         let mut said = Vec::new();
         self.stream.read_until(b'\n', &mut said).map_err(failed("no answer from"))?;
         match &said[..] {
-            memcached::STORED => Ok(()),
+            wire::STORED => Ok(()),
             [] => Err(Failure::Answer(format!("{APP} closed a connection"))),
             other => Err(unexpected(value, other)),
         }

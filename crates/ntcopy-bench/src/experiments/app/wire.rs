@@ -1,12 +1,18 @@
-//! What goes over the wire: requests, and the answers that a right server gives, byte for byte.
+//! What goes over the wire, in memcached's text protocol: requests, and the answers that a right server
+//! gives, byte for byte.
 
-pub mod memcached;
 mod multiget;
 
 use super::{APP, Data};
 use crate::run::{Failure, pattern};
 
 pub use multiget::{Came, Multiget};
+
+pub const LINE_END: &[u8] = b"\r\n";
+/// What stands after the bytes of the last value, or of the only one.
+pub const TAIL: &[u8] = b"\r\nEND\r\n";
+/// The answer to a value that is to be stored.
+pub const STORED: &[u8] = b"STORED\r\n";
 
 /// Seeds of the values' patterns, far from each other.
 const SMALL_SEED: u64 = 1 << 41;
@@ -48,16 +54,42 @@ impl Data {
     }
 }
 
+pub fn get(value: &Value) -> Vec<u8> {
+    get_all(&[*value])
+}
+
+pub fn get_all(values: &[Value]) -> Vec<u8> {
+    let keys: Vec<String> = values.iter().map(Value::key).collect();
+    format!("get {}\r\n", keys.join(" ")).into_bytes()
+}
+
+/// What stands before a value's bytes.
+pub fn head(value: &Value) -> Vec<u8> {
+    format!("VALUE {} 0 {}\r\n", value.key(), value.bytes).into_bytes()
+}
+
+/// What goes before a value that is to be stored; [`LINE_END`] goes after it.
+pub fn set(value: &Value) -> Vec<u8> {
+    format!("set {} 0 0 {}\r\n", value.key(), value.bytes).into_bytes()
+}
+
 /// An answer that is none to what was asked.
 pub fn unexpected(value: &Value, got: &[u8]) -> Failure {
     let key = value.key();
-    if let Some(words) = memcached::refusal(got) {
+    if let Some(words) = refusal(got) {
         return Failure::Answer(format!("{APP} refuses what it was asked of {key}: {words}"));
     }
     Failure::Answer(format!(
         "{APP} answers \"{}\" where the value of {key} should begin or end",
         printable(got)
     ))
+}
+
+/// The program's own words where an answer refuses what was asked.
+fn refusal(answer: &[u8]) -> Option<String> {
+    let line = first_line(answer);
+    let is_one = [&b"SERVER_ERROR"[..], b"CLIENT_ERROR", b"ERROR"];
+    is_one.iter().any(|word| line.starts_with(word)).then(|| words(line))
 }
 
 /// Bytes in characters that a terminal shows, as far as a line takes them.
@@ -91,13 +123,13 @@ pub mod tests {
     pub fn answer(multiget: &Multiget) -> Vec<u8> {
         let mut answer = Vec::new();
         for value in &multiget.values {
-            answer.extend(memcached::head(value));
+            answer.extend(head(value));
             let mut bytes = vec![0; value.bytes as usize];
             pattern::fill(value.seed(), 0, &mut bytes);
             answer.extend(bytes);
-            answer.extend(memcached::LINE_END);
+            answer.extend(LINE_END);
         }
-        answer.extend(&memcached::TAIL[memcached::LINE_END.len()..]);
+        answer.extend(&TAIL[LINE_END.len()..]);
         answer
     }
 

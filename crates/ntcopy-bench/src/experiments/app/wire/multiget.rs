@@ -1,6 +1,6 @@
 //! A multiget, and where the values lie in its answer.
 
-use super::{Value, memcached, unexpected};
+use super::{LINE_END, TAIL, Value, get_all, head, unexpected};
 use crate::experiments::app::Data;
 use crate::run::Failure;
 
@@ -40,11 +40,11 @@ impl Multiget {
     }
 
     pub fn new(values: Vec<Value>) -> Multiget {
-        let beginning = memcached::head(&values[0]);
-        let line_end = memcached::LINE_END.len();
+        let beginning = head(&values[0]);
+        let line_end = LINE_END.len();
         let stride = beginning.len() + values[0].bytes as usize + line_end;
-        let bytes = stride * values.len() + memcached::TAIL.len() - line_end;
-        let request = memcached::multiget(&values);
+        let bytes = stride * values.len() + TAIL.len() - line_end;
+        let request = get_all(&values);
         Multiget { request, values, bytes, beginning, stride }
     }
 
@@ -66,9 +66,9 @@ impl Multiget {
         let at = at % self.values.len();
         let value = &self.values[at];
         let whole = &answer[at * self.stride..][..self.stride];
-        match whole.strip_prefix(&memcached::head(value)[..]) {
-            Some(rest) if answer.ends_with(memcached::TAIL) => {
-                value.compare(0, &rest[..rest.len() - memcached::LINE_END.len()])
+        match whole.strip_prefix(&head(value)[..]) {
+            Some(rest) if answer.ends_with(TAIL) => {
+                value.compare(0, &rest[..rest.len() - LINE_END.len()])
             }
             _ => Err(unexpected(value, whole)),
         }
