@@ -247,16 +247,17 @@ pub fn haproxy(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<C
         .settings
         .haproxy_pipe_bytes
         .map_or(String::new(), |bytes| format!("  tune.pipesize {bytes}\n"));
+    // A fourth of maxconn otherwise: responses that get no pipe are copied, or wait for ever.
+    let connections = setup.plan.most_connections() + SPARE_CONNECTIONS;
     let splice = if setup.plan.settings.without_splice { "" } else { "  option splice-response\n" };
     let text = format!(
-        "global\n  nbthread {}\n  maxconn {}\n{pipes}\
+        "global\n  nbthread {}\n  maxconn {connections}\n  maxpipes {connections}\n{pipes}\
          defaults\n  mode http\n{splice}  http-reuse always\n  \
          timeout connect 10s\n  timeout client 1h\n  timeout server 1h\n  \
          timeout http-keep-alive 1h\n\
          frontend clients\n  bind {}\n  default_backend backend\n\
          backend backend\n  server one {server} pool-max-conn -1 pool-purge-delay 1h\n",
         setup.plan.workers,
-        setup.plan.most_connections() + SPARE_CONNECTIONS,
         nginx_at(at)
     );
     let file = write(setup.folder, "haproxy.cfg", &text)?;
