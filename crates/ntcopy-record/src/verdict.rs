@@ -23,6 +23,7 @@ pub fn sentences(record: &Record) -> Vec<String> {
         if record.header.experiment == ExperimentKind::Try {
             said.extend(turns_sentences(record).into_iter().skip(1));
         }
+        said.extend(trouble(record));
         return said;
     }
     let mut sentences = match record.header.experiment {

@@ -11,7 +11,8 @@ use crate::view::{self, with_results};
 
 /// A record's results as one object.
 ///
-/// `experiment`, `record` (its id), `machine` and `results` are always there. A result has
+/// `experiment`, `record` (its id), `machine`, `sentences` (what a page and a terminal say of it) and
+/// `results` are always there. A result has
 /// `params`, `mode`, `baseline`, `metric`, `median` and `baseline_median` (bytes per second),
 /// `ratio`, `ci` and `verdict`; a mode that is not to be had appears in every cell with
 /// `unavailable`, and one that failed with `error` and `wrong_byte`, instead of figures.

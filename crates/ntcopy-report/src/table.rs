@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 use ntcopy_record::lists::grouped;
-use ntcopy_record::{Record, foreign};
+use ntcopy_record::{Record, foreign, verdict};
 
 use crate::text::{ascii, cell, cells, wrapped};
 use crate::view::Grid;
@@ -23,10 +23,16 @@ pub fn terminal(record: &Record) -> String {
     out
 }
 
-/// The results as Markdown, and at the end which record they are from. Ends in a newline.
+/// The results as Markdown, with what they come to, and at the end which record they are from. Ends
+/// in a newline.
 pub fn markdown(record: &Record) -> String {
+    document(record, verdict::sentences(record))
+}
+
+/// The same with these sentences below the tables.
+pub(crate) fn document(record: &Record, sentences: Vec<String>) -> String {
     let mut out = print(&experiment::shown(record).grids(record), false);
-    for line in remarks(record) {
+    for line in remarks(record).into_iter().chain(sentences) {
         out.push_str(&format!("- {}\n", foreign::markdown(&line)));
     }
     if !out.ends_with("\n\n") && !out.is_empty() {
@@ -69,16 +75,9 @@ pub(crate) fn print(grids: &[Grid], is_for_terminal: bool) -> String {
     out
 }
 
-/// What the reader must know beside the figures.
+/// What is missing beside the figures; the verdict says the rest.
 fn remarks(record: &Record) -> Vec<String> {
-    let mut lines = Vec::new();
-    if let Some(why) = &record.header.not_a_timing {
-        lines.push(format!("Not timings: {why}."));
-    }
-    if !record.complete {
-        lines.push("The record was cut short; what it holds is good.".to_owned());
-    }
-    lines.extend(troubles(record));
+    let mut lines = troubles(record);
     let missing = missing_counters(record);
     if !missing.is_empty() && !record.cells.is_empty() {
         lines.push(format!("Hardware counters: {}.", missing.join("; ")));

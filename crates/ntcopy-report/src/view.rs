@@ -4,7 +4,7 @@
 use ntcopy_record::lists::grouped;
 use ntcopy_record::params::{axes, axis_words, group_words};
 use ntcopy_record::stats::{CEILING, IDLE, Measured, THROUGHPUT, Versus};
-use ntcopy_record::{Cell, Params, Record};
+use ntcopy_record::{Cell, Params, Record, verdict};
 use serde_json::{Value, json};
 
 use crate::text;
@@ -231,6 +231,7 @@ pub(crate) fn with_results(record: &Record, results: Vec<Value>) -> Value {
         "experiment": record.header.experiment,
         "record": record.header.id,
         "machine": record.machine,
+        "sentences": verdict::sentences(record),
         "results": results,
     });
     if let Some(why) = &record.header.not_a_timing {

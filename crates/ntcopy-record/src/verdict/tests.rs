@@ -88,7 +88,9 @@ fn nothing_compared_is_said() {
 fn what_is_not_a_timing_has_no_verdict() {
     let mut record = crossover(&[(MIB, 120)]);
     record.header.not_a_timing = Some("KASAN".into());
-    assert_eq!(sentences(&record), ["These are not timings (KASAN), so there is no verdict."]);
+    record.complete = false;
+    let said = "These are not timings (KASAN), so there is no verdict.";
+    assert_eq!(sentences(&record), [said, "The record was cut short after 10 samples."]);
 }
 
 proptest! {

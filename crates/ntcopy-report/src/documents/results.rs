@@ -112,11 +112,7 @@ fn told(index: &Index, record: &Record, part: &Part, is_compared: bool) -> Strin
 
 /// What was measured.
 fn figures(record: &Record) -> String {
-    let figures = table::markdown(record);
-    // What a machine does not have is in the record.
-    let is_absent = |line: &str| line.starts_with("Hardware counters: ") && line.contains("n/a");
-    let figures: Vec<&str> = figures.lines().filter(|line| !is_absent(line)).collect();
-    figures.join("\n").replace("\n\n\n", "\n\n").trim().to_owned()
+    table::document(record, Vec::new()).replace("\n\n\n", "\n\n").trim().to_owned()
 }
 
 /// The command without the place that its record went to.
