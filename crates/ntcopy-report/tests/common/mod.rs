@@ -5,8 +5,8 @@
 #![allow(dead_code)]
 
 use ntcopy_record::{
-    Cache, Cell, HardwareCounter, Header, Machine, Params, Record, RunError, Sample, Unavailable,
-    testing::{self, params},
+    Cache, HardwareCounter, Header, Machine, Record, RunError, Unavailable,
+    testing::{self, params, rated},
 };
 use serde_json::json;
 
@@ -26,47 +26,44 @@ const ROUNDS: [(u32, f64, f64, f64); 8] = [
 
 /// 1 to 128 sockets of 1 MiB, three modes, fifteen pairs.
 pub fn synthetic_rounds() -> Record {
-    let mut record = synthetic_empty("rounds");
-    for (sockets, copy, nt, vmsplice) in ROUNDS {
-        let bytes = u64::from(sockets) * MIB * 100;
-        let modes = [("copy", 1.0), ("nt", nt), ("vmsplice", vmsplice)];
-        measure(&mut record, round_params(sockets), bytes, copy * 1e6 / 8.0, &modes, jitter);
-    }
-    record
+    let cell = |(cell, (sockets, copy, nt, vmsplice)): (u32, &(u32, f64, f64, f64))| {
+        let params = params(json!({
+            "family": "unix", "form": "rounds", "object_bytes": MIB, "dataset_bytes": 256 * MIB,
+            "sockets": sockets, "in_flight_bytes": u64::from(*sockets) * MIB,
+            "sender_cpu": 0, "reader_cpu": 0,
+        }));
+        let noise = |pair, position| jitter(cell, pair, position);
+        (params, pairs(copy * 1e6 / 8.0, &[1.0, *nt, *vmsplice], noise))
+    };
+    let cells = (0..).zip(&ROUNDS).map(cell);
+    synthetic("rounds", rated(&["copy", "nt", "vmsplice"], cells))
 }
 
 /// The three published configurations, as if repeated here.
 pub fn synthetic_published() -> Record {
-    let mut record = synthetic_empty("published");
     let labels = [
         ("CPUs 1,2: no shared L2, shared L3", 524_288, 64_000.0, 0.86),
         ("CPUs 1,65: shared L2 and L3", 524_288, 61_000.0, 0.90),
         ("CPUs 1,65: shared L2 and L3, 128 KiB buffers", 131_072, 58_000.0, 0.88),
     ];
-    for (label, buffer, copy, nt) in labels {
+    let cells = (0..).zip(labels).map(|(cell, (label, buffer, copy, nt))| {
         let params = params(json!({
             "family": "unix", "form": "free-running", "object_bytes": MIB,
             "dataset_bytes": MIB, "sockets": 1, "iterations": 4000, "pipe_bytes": buffer,
             "sndbuf_bytes": buffer, "sender_cpu": 0, "reader_cpu": 1, "published": label,
             "note": "no two CPUs here share an L2 cache: ran on CPUs 0 and 1",
         }));
-        let modes = [("copy", 1.0), ("nt", nt)];
-        measure(&mut record, params, 4000 * MIB, copy * 1e6 / 8.0, &modes, jitter);
-    }
-    for sample in &mut record.samples {
-        sample.phases_ns.clear();
-    }
+        let noise = |pair, position| jitter(cell, pair, position);
+        (params, pairs(copy * 1e6 / 8.0, &[1.0, nt], noise))
+    });
+    let mut record = synthetic("published", rated(&["copy", "nt"], cells));
+    record.samples.iter_mut().for_each(|sample| sample.phases_ns.clear());
     record
-}
-
-/// What `adaptive` gains over `copy` in the sweep's cell of this number of bytes in flight.
-fn adaptive_gain(in_flight_bytes: u64) -> f64 {
-    if in_flight_bytes >= 32 * MIB { 1.25 } else { 0.98 }
 }
 
 /// A sweep of 30 cells without noise: five numbers of sockets, three data sets, two objects.
 pub fn synthetic_sweep() -> Record {
-    let mut record = synthetic_empty("sweep");
+    let mut cells = Vec::new();
     for dataset in [MIB, 64 * MIB, 256 * MIB] {
         for object in [64 << 10, MIB] {
             for sockets in [1, 8, 32, 64, 128] {
@@ -76,66 +73,47 @@ pub fn synthetic_sweep() -> Record {
                     "dataset_bytes": dataset, "sockets": sockets, "in_flight_bytes": in_flight,
                     "sender_cpu": 0, "reader_cpu": 0,
                 }));
-                let nt = if in_flight >= 32 * MIB { 1.25 } else { 0.8 };
-                let modes = [("copy", 1.0), ("nt", nt), ("adaptive", adaptive_gain(in_flight))];
-                measure(&mut record, params, in_flight * 100, 5e9, &modes, |_, _, _| 1.0);
+                let is_large = in_flight >= 32 * MIB;
+                let (nt, adaptive) = if is_large { (1.25, 1.25) } else { (0.8, 0.98) };
+                cells.push((params, pairs(5e9, &[1.0, nt, adaptive], |_, _| 1.0)));
             }
         }
     }
-    for sample in record.samples.iter_mut().filter(|sample| sample.mode == "adaptive") {
-        let in_flight = sample.bytes / 100;
-        if adaptive_gain(in_flight) > 1.0 {
-            sample.counters.insert("nontemporal_bytes".to_owned(), sample.bytes);
-        }
-    }
-    record
+    synthetic("sweep", rated(&["copy", "nt", "adaptive"], cells))
 }
 
-/// Adds a cell, and fifteen pairs of modes that do so many times the rate of the baseline.
-fn measure(
-    record: &mut Record,
-    params: Params,
-    bytes: u64,
-    bytes_per_s: f64,
-    modes: &[(&str, f64)],
-    noise: fn(u32, u32, u32) -> f64,
-) {
-    let cell = record.cells.len() as u32;
-    record.cells.push(Cell { cell, params });
-    for pair in 0..15 {
-        for (position, (mode, factor)) in (0..).zip(modes) {
-            let rate = bytes_per_s * factor * noise(cell, pair, position);
-            record.samples.push(sample(cell, pair, position, mode, bytes, rate));
-        }
-    }
+/// Fifteen pairs of modes that do so many times this rate.
+fn pairs(bytes_per_s: f64, modes: &[f64], noise: impl Fn(u32, u32) -> f64) -> Vec<Vec<u64>> {
+    let rate = |pair, (position, factor)| (bytes_per_s * factor * noise(pair, position)) as u64;
+    let pair = |pair| (0..).zip(modes).map(|one| rate(pair, one)).collect();
+    (0..15).map(pair).collect()
 }
 
 /// A victim of 100 lines: 5 ns when idle, 10 beside `copy`, 8 beside `nt`.
 pub fn synthetic_retention() -> Record {
-    let mut record = synthetic_empty("retention");
-    record.header.experiment = "retention".into();
     let params = params(json!({
         "family": "unix", "form": "victim", "object_bytes": MIB, "dataset_bytes": 256 * MIB,
         "sockets": 64, "in_flight_bytes": 64 * MIB, "hot_set_bytes": 6400,
     }));
-    record.cells.push(Cell { cell: 0, params });
-    for pair in 0..5 {
-        let modes = [("copy", 100 * MIB, 1000), ("idle", 0, 500), ("nt", 100 * MIB, 800)];
-        for (position, (mode, bytes, walk_ns)) in (0..).zip(modes) {
-            let mut sample = sample(0, pair, position, mode, bytes.max(1), 5e9);
-            sample.bytes = bytes;
-            sample.elapsed_ns = sample.elapsed_ns.max(1000);
-            sample.series.insert("walk_ns".to_owned(), vec![walk_ns; 100]);
-            record.samples.push(sample);
-        }
+    let walks_ns = [("copy", 1000), ("idle", 500), ("nt", 800)];
+    let cell = (params, [[5_000_000_000_u64; 3]; 5]);
+    let mut record = synthetic("retention", rated(&walks_ns.map(|(mode, _)| mode), [cell]));
+    record.header.experiment = "retention".into();
+    for sample in &mut record.samples {
+        let (mode, walk_ns) = walks_ns[sample.position as usize];
+        sample.bytes = if mode == "idle" { 0 } else { sample.bytes };
+        sample.series.insert("walk_ns".to_owned(), vec![walk_ns; 100]);
     }
     record
 }
 
 /// A record with a header and a machine, and nothing measured.
 pub fn synthetic_empty(name: &str) -> Record {
+    synthetic(name, testing::record(&["copy"], &[]))
+}
+
+fn synthetic(name: &str, record: Record) -> Record {
     let words = ["ntcopy", "bench", "unix", "--sockets", "1,2,4,8,16,32,64,128", "--kernel", "um"];
-    let record = testing::record(&["copy"], &[]);
     Record {
         header: Header {
             id: format!("synthetic-{name}"),
@@ -224,14 +202,6 @@ fn machine(machine: Machine) -> Machine {
     }
 }
 
-fn round_params(sockets: u32) -> Params {
-    params(json!({
-        "family": "unix", "form": "rounds", "object_bytes": MIB, "dataset_bytes": 256 * MIB,
-        "sockets": sockets, "in_flight_bytes": u64::from(sockets) * MIB,
-        "sender_cpu": 0, "reader_cpu": 0,
-    }))
-}
-
 /// Within 2 % of 1, the same every time.
 fn jitter(cell: u32, pair: u32, position: u32) -> f64 {
     let mut mixed = u64::from(cell * 1000 + pair * 10 + position) + 1;
@@ -239,14 +209,6 @@ fn jitter(cell: u32, pair: u32, position: u32) -> f64 {
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(factor);
     }
     0.98 + 0.04 * (mixed >> 40) as f64 / f64::from(1u32 << 24)
-}
-
-fn sample(cell: u32, pair: u32, position: u32, mode: &str, bytes: u64, bytes_per_s: f64) -> Sample {
-    let elapsed_ns = (bytes as f64 / bytes_per_s * 1e9) as u64;
-    let mut sample = testing::sample((cell, pair, position), mode, bytes, elapsed_ns);
-    sample.phases_ns.insert("send".to_owned(), elapsed_ns * 6 / 10);
-    sample.phases_ns.insert("drain".to_owned(), elapsed_ns * 4 / 10);
-    sample
 }
 
 /// The elements of a page in order: name and attributes.
