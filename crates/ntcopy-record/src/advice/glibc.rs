@@ -71,11 +71,14 @@ pub fn advice(function: &Function, records: &[&Record], target: &Target) -> Advi
              2.40."
         ));
     }
-    let Some(now) = own_threshold(function, records, target) else {
-        return not_here(format!("{libc} does not tell from which size its {} is.", function.name));
-    };
     let records: Vec<&Record> =
         records.iter().filter(|record| record.machine.libc == *libc).copied().collect();
+    // As the loader told it, or by the records of the same library where it does not.
+    let mut machines =
+        std::iter::once(&target.machine).chain(records.iter().map(|one| &one.machine));
+    let Some(now) = machines.find_map(function.own) else {
+        return not_here(format!("{libc} does not tell from which size its {} is.", function.name));
+    };
     let points = sooner(function, &records);
     let Some(run) = run(function, now, target) else {
         let why = "lies within the level-2 cache: nothing lower is worth trying";
@@ -102,13 +105,6 @@ pub fn advice(function: &Function, records: &[&Record], target: &Target) -> Advi
     advice
 }
 
-/// The threshold as the loader told it, or by the records of the same library where it does not.
-fn own_threshold(function: &Function, records: &[&Record], target: &Target) -> Option<u64> {
-    let ours = records.iter().map(|record| &record.machine);
-    let ours = ours.filter(|machine| machine.libc == target.machine.libc);
-    std::iter::once(&target.machine).chain(ours).find_map(function.own)
-}
-
 /// The sizes that are non-temporal by the other threshold, and not by its own.
 fn sooner<'a>(function: &Function, records: &[&'a Record]) -> Vec<Point<'a>> {
     let is_between = |record: &Record, cell: &Cell| {
@@ -124,18 +120,14 @@ fn sooner<'a>(function: &Function, records: &[&'a Record]) -> Vec<Point<'a>> {
 /// What measures sizes from the level-2 cache, since what fits that is better left there, in powers
 /// of two up to the C library's own threshold; none where that lies within the cache.
 fn run(function: &Function, now: u64, target: &Target) -> Option<String> {
-    let least = l2_bytes(target).max(LEAST_L2_BYTES).next_power_of_two();
+    let l2 = target.machine.caches.iter().filter(|cache| cache.level == 2);
+    let l2_bytes = l2.map(|cache| cache.size_bytes).max().unwrap_or(0);
+    let least = l2_bytes.max(LEAST_L2_BYTES).next_power_of_two();
     let sizes = (0..).map(|step| least << step).take_while(|size| *size < now.min(1 << 40));
     let sizes: Vec<String> = sizes.map(|size| Bytes(size).argument()).collect();
     let (first, list) = (sizes.first()?, sizes.join(","));
     let name = function.name;
     Some(format!("ntcopy bench {name} --modes {TUNED} --libc-threshold {first} --size {list}"))
-}
-
-/// Bytes of the level-2 cache; 0 if the record does not say.
-fn l2_bytes(target: &Target) -> u64 {
-    let l2 = target.machine.caches.iter().filter(|cache| cache.level == 2);
-    l2.map(|cache| cache.size_bytes).max().unwrap_or(0)
 }
 
 #[cfg(test)]
