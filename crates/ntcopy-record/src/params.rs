@@ -205,7 +205,9 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn listed(value: &Value) -> String {
+/// The words of a list, such as a program and its arguments.
+#[must_use]
+pub fn listed(value: &Value) -> String {
     let words = value.as_array().into_iter().flatten().filter_map(Value::as_str);
     words.collect::<Vec<&str>>().join(" ")
 }

@@ -127,6 +127,14 @@ pub fn modes(record: &Record) -> Vec<&str> {
     unique(record.samples.iter().map(|sample| sample.mode.as_str()))
 }
 
+/// The modes that the record mentions, samples or not: those that have some first.
+#[must_use]
+pub fn mentioned(record: &Record) -> Vec<&str> {
+    let unavailable = record.unavailable.iter().map(|line| line.mode.as_str());
+    let failed = record.errors.iter().map(|line| line.mode.as_str());
+    unique(modes(record).into_iter().chain(unavailable).chain(failed))
+}
+
 /// Median throughput of one mode in one cell, bytes per second, whatever the
 /// number of samples; none without any.
 #[must_use]

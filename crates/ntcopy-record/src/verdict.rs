@@ -1,7 +1,7 @@
 //! Turns results into plain sentences. Pure functions of records.
 
 use crate::judge::{Claim, IN_FLIGHT, Point, Question, cells, least, results, tally, wins_from};
-use crate::lists::{grouped, unique};
+use crate::lists::grouped;
 use crate::record::{Cell, ExperimentKind, LookEnd, Record};
 use crate::stats::footprint::LevelFigures;
 use crate::stats::{
@@ -87,13 +87,10 @@ fn answer(record: &Record, question: Question<'_>) -> Option<String> {
     ))
 }
 
-/// The modes beside the baseline that the record mentions, samples or not.
+/// The modes beside the baseline that the record mentions.
 fn compared_modes(record: &Record) -> Vec<&str> {
-    let mentioned = stats::modes(record)
-        .into_iter()
-        .chain(record.unavailable.iter().map(|line| line.mode.as_str()))
-        .chain(record.errors.iter().map(|line| line.mode.as_str()));
-    let mut modes = unique(mentioned.filter(|mode| *mode != record.header.baseline));
+    let mut modes = stats::mentioned(record);
+    modes.retain(|mode| *mode != record.header.baseline);
     // The project's own question first; otherwise as the record has them.
     modes.sort_by_key(|mode| *mode != "nt");
     modes

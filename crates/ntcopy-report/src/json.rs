@@ -61,13 +61,9 @@ pub fn object(record: &Record) -> Value {
     object
 }
 
-/// The record's modes, those that failed and that are not to be had too, the baseline first.
+/// The modes that the record mentions, the baseline first.
 fn modes(record: &Record) -> Vec<&str> {
-    let met = stats::modes(record)
-        .into_iter()
-        .chain(record.errors.iter().map(|error| error.mode.as_str()))
-        .chain(record.unavailable.iter().map(|line| line.mode.as_str()));
-    unique(std::iter::once(record.header.baseline.as_str()).chain(met))
+    unique(std::iter::once(record.header.baseline.as_str()).chain(stats::mentioned(record)))
 }
 
 /// Why a mode is not to be had in a cell.

@@ -1,6 +1,7 @@
 //! A program's turns, plain and hinted.
 
 use ntcopy_record::Record;
+use ntcopy_record::params::listed;
 use ntcopy_record::stats::median;
 use ntcopy_record::stats::turns::{self, HINTED, METRIC, Outcome, PLAIN, PROGRAM, outcome};
 use serde_json::{Value, json};
@@ -13,9 +14,7 @@ const HEADER: [&str; 6] = ["figure", "mode", "median", "ratio", "verdict", "turn
 /// One table: plain and hinted. A ratio above 1 means that hinted was better.
 pub(crate) fn grids(record: &Record) -> Vec<Grid> {
     let Some(cell) = record.cells.first() else { return Vec::new() };
-    let program = cell.params.get(PROGRAM).and_then(Value::as_array);
-    let words = program.into_iter().flatten().filter_map(Value::as_str);
-    let heading = words.collect::<Vec<&str>>().join(" ");
+    let heading = cell.params.get(PROGRAM).map(listed).unwrap_or_default();
     let outcome = outcome(record);
     let figures = |mode: &str| -> Vec<f64> {
         let ours = record.samples.iter().filter(|sample| sample.mode == mode);
