@@ -19,7 +19,7 @@ use ntcopy::uapi::STAT_NONTEMPORAL;
 use xtask::suite::{self, Kernel};
 
 use crate::common::{
-    PROGRAM, ends, good, measured, ntcopy,
+    PROGRAM, ends, good, is_not_available, measured, ntcopy,
     preload::{PYTHON, SENDER, SENT_BYTES, hinted, library, rises},
     text,
 };
@@ -35,11 +35,8 @@ fn module(kernel: &str) -> Option<PathBuf> {
 
 fn built(kernel: &str) -> Option<PathBuf> {
     let built = ntcopy(&["module", "build", "--kernel", kernel]);
-    if built.status.code() == Some(3) {
-        println!("not run: {}", text(&built.stderr));
-        return None;
-    }
-    Some(PathBuf::from(good(&built).trim()))
+    let is_missing = is_not_available(&built, "");
+    (!is_missing).then(|| PathBuf::from(good(&built).trim()))
 }
 
 /// A script of the guest's shell, in which `$1` is the program, `$2` this test, `$3` and so on are

@@ -24,9 +24,19 @@ const CONNECTIONS: usize = 16;
 const STILL: Duration = Duration::from_millis(500);
 const NOBODY: u32 = 65534;
 
+/// A process that ends with its test.
+struct Ours(Child);
+
+impl Drop for Ours {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A role of this program; it ends when its standard input does.
 struct Role {
-    child: Child,
+    child: Ours,
     _stdin: ChildStdin,
     lines: BufReader<ChildStdout>,
 }
@@ -42,7 +52,7 @@ impl Role {
             .unwrap();
         let stdin = child.stdin.take().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
-        Role { child, _stdin: stdin, lines }
+        Role { child: Ours(child), _stdin: stdin, lines }
     }
 
     /// The number that it says behind this word.
@@ -58,14 +68,7 @@ impl Role {
     }
 
     fn pid(&self) -> String {
-        self.child.id().to_string()
-    }
-}
-
-impl Drop for Role {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.child.0.id().to_string()
     }
 }
 
@@ -257,13 +260,11 @@ fn as_nobody(command: &mut Command) -> Option<Output> {
 
 #[test]
 fn what_another_user_runs_is_refused_with_the_reason() {
-    let mut ours = Command::new("sleep").arg("60").spawn().unwrap();
-    let pid = if rustix::process::geteuid().is_root() { ours.id() } else { 1 };
+    let ours = Ours(Command::new("sleep").arg("60").spawn().unwrap());
+    let pid = if rustix::process::geteuid().is_root() { ours.0.id() } else { 1 };
     if let Some(output) = as_nobody(&mut ntcopy(&["--pid", &pid.to_string()])) {
         ends(&output, 3, &["sudo ntcopy advise --pid"]);
     }
-    ours.kill().unwrap();
-    ours.wait().unwrap();
 }
 
 #[test]
@@ -272,14 +273,12 @@ fn root_that_may_not_look_is_told_why_and_not_to_use_sudo() {
         eprintln!("skipped: only root can give a capability up and stay root");
         return;
     }
-    let mut other = Command::new("sleep").arg("60").uid(NOBODY).spawn().unwrap();
+    let other = Ours(Command::new("sleep").arg("60").uid(NOBODY).spawn().unwrap());
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set", "-sys_ptrace", PROGRAM, "advise", "--pid"]);
-    let output = command.arg(other.id().to_string()).output().unwrap();
+    let output = command.arg(other.0.id().to_string()).output().unwrap();
     let said = ends(&output, 3, &["lacks a capability"]);
     assert!(!said.contains("sudo"), "{said}");
-    other.kill().unwrap();
-    other.wait().unwrap();
 }
 
 #[test]
@@ -289,10 +288,10 @@ fn a_namespace_that_one_may_not_enter_is_said() {
     if rustix::process::geteuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
-    let mut child = command.current_dir("/").stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = Ours(command.current_dir("/").stdout(Stdio::piped()).spawn().unwrap());
     let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let pid = child.id().to_string();
+    BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let pid = child.0.id().to_string();
     if line != "there\n" {
         eprintln!("skipped: no namespaces for users here");
     } else if let Some(output) = as_nobody(&mut ntcopy(&["--pid", &pid])) {
@@ -304,8 +303,6 @@ fn a_namespace_that_one_may_not_enter_is_said() {
             json(&good(&advise(home.path(), &["--pid", &pid, "--seconds", "1", "--json"])));
         assert_eq!(object["programs"][0]["in_flight_bytes"]["p99"], 0, "{object}");
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
 }
 
 #[test]

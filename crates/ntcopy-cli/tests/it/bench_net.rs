@@ -58,7 +58,7 @@ fn between_namespaces_the_devices_own_way_is_switched_and_nothing_is_left() {
     let args = [&["net", "--veth", "--rate", "off"], &sizes[..]].concat();
     let output = bench(&args, &place.path().join("record")).output().unwrap();
     assert_eq!((namespace(), self::devices()), (before, devices), "this namespace is as it was");
-    if is_not_available(&output) {
+    if is_not_available(&output, "not available") {
         return;
     }
     good(&output);
