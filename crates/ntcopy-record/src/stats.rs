@@ -9,8 +9,6 @@ mod bootstrap;
 pub mod footprint;
 pub mod looks;
 mod measured;
-#[cfg(test)]
-mod measured_tests;
 mod metric;
 mod sample;
 pub mod turns;
@@ -270,5 +268,4 @@ fn paired(
 }
 
 #[cfg(test)]
-#[path = "stats/tests.rs"]
 mod tests;

@@ -291,5 +291,4 @@ fn trouble(record: &Record) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "verdict/tests.rs"]
 mod tests;
