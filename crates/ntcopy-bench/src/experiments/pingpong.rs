@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     fn made(settings: &Settings) -> Result<PingPongPlan, PlanError> {
-        plan(settings, &Cpus { allowed: vec![0, 1], sharing_l2: None })
+        plan(settings, &Cpus::two())
     }
 
     #[test]

@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn victims_are_rounds_with_their_own_parameters() {
-        let two = Cpus { allowed: vec![0, 1], sharing_l2: None };
+        let two = Cpus::two();
         let planned = plan(&Settings::default(), &two).unwrap();
         assert_eq!(planned.cells.len(), 2);
         let cell = &planned.cells[1];

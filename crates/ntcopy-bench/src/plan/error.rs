@@ -13,6 +13,13 @@ pub struct Cpus {
     pub sharing_l2: Option<CpuPair>,
 }
 
+#[cfg(test)]
+impl Cpus {
+    pub fn two() -> Cpus {
+        Cpus { allowed: vec![0, 1], sharing_l2: None }
+    }
+}
+
 /// Why a plan could not be made: the option, and what to change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]

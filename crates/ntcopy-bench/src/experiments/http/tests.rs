@@ -2,12 +2,8 @@ use super::HttpMode::{Adaptive, Copy, Nt, Sendfile, Vmsplice};
 use super::Stack::{self, HaproxyExample, HaproxyNginx, StoragedProxyd};
 use super::*;
 
-fn cpus() -> Cpus {
-    Cpus { allowed: vec![0, 1], sharing_l2: None }
-}
-
 fn made(settings: &Settings) -> HttpPlan {
-    plan(settings, &cpus()).unwrap()
+    plan(settings, &Cpus::two()).unwrap()
 }
 
 #[test]
@@ -43,7 +39,7 @@ fn daemons_are_started_for_each_group_or_as_often_as_was_asked() {
     assert_eq!(starts(&many), [0, 1, 2, 3, 4]);
     assert_eq!(made(&many).params(&made(&many).cells[0], None)["starts"], 5);
     let none = Settings { starts: Some(0), ..Settings::default() };
-    assert_eq!(plan(&none, &cpus()), Err(PlanError::zero("starts")));
+    assert_eq!(plan(&none, &Cpus::two()), Err(PlanError::zero("starts")));
 }
 
 #[test]
@@ -82,7 +78,7 @@ fn another_baseline_stands_first_and_copy_is_there_if_it_was_asked_for() {
     let with_copy = made(&Settings { modes: vec![Copy, Sendfile], ..settings.clone() });
     assert_eq!((with_copy.ways.len(), with_copy.baseline()), (4, plan.baseline()));
     let not_theirs = Settings { baseline: Some(Vmsplice), ..settings };
-    let error = super::plan(&not_theirs, &cpus()).unwrap_err().to_string();
+    let error = super::plan(&not_theirs, &Cpus::two()).unwrap_err().to_string();
     assert!(error.starts_with("--baseline vmsplice: haproxy+nginx"), "{error}");
 }
 
@@ -108,7 +104,7 @@ fn what_cannot_be_is_refused_with_what_to_change() {
     let with = |change: &dyn Fn(&mut Settings)| {
         let mut settings = Settings::default();
         change(&mut settings);
-        plan(&settings, &cpus()).unwrap_err().to_string()
+        plan(&settings, &Cpus::two()).unwrap_err().to_string()
     };
     for (error, words) in [
         (with(&|s| s.pairs = Some(4)), "at least 5 pairs"),

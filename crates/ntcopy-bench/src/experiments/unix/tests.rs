@@ -3,17 +3,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::plan::sysctls;
 
-fn two_cpus() -> Cpus {
-    Cpus { allowed: vec![0, 1], sharing_l2: None }
-}
-
 fn rounds(sockets: &[u32]) -> Settings {
     Settings { sockets: sockets.to_vec(), ..Settings::default() }
 }
 
 #[test]
 fn sockets_make_rounds_with_exactly_sockets_times_object_in_flight() {
-    let plan = plan(&rounds(&[1, 8, 64]), &two_cpus()).unwrap();
+    let plan = plan(&rounds(&[1, 8, 64]), &Cpus::two()).unwrap();
     let in_flight: Vec<_> = plan.cells.iter().map(CellPlan::in_flight_bytes).collect();
     assert_eq!(in_flight, [Some(1 << 20), Some(8 << 20), Some(64 << 20)]);
     assert!(plan.cells.iter().all(|cell| cell.dataset_bytes == 256 << 20));
@@ -24,7 +20,7 @@ fn sockets_make_rounds_with_exactly_sockets_times_object_in_flight() {
 #[test]
 fn beside_a_bulk_sender_a_small_one_has_cells_for_both_times() {
     let settings = Settings { beside: vec![64 << 10, 96 << 10], ..Settings::default() };
-    let plan = plan(&settings, &two_cpus()).unwrap();
+    let plan = plan(&settings, &Cpus::two()).unwrap();
     assert!(!plan.modes.contains(&Mode::Vmsplice));
     let of = |cell: &CellPlan| {
         let params = cell.params(None);
@@ -42,7 +38,7 @@ fn beside_a_bulk_sender_a_small_one_has_cells_for_both_times() {
 
 #[test]
 fn without_sockets_the_published_form_runs_freely() {
-    let plan = plan(&Settings::default(), &two_cpus()).unwrap();
+    let plan = plan(&Settings::default(), &Cpus::two()).unwrap();
     let [cell] = &plan.cells[..] else { panic!("one cell") };
     assert_eq!(cell.form, Form::FreeRunning { iterations: None, most_iterations: 100_000 });
     assert_eq!((cell.pipe_bytes, cell.sndbuf_bytes), (Some(524_288), Some(524_288)));
@@ -53,7 +49,7 @@ fn without_sockets_the_published_form_runs_freely() {
 #[test]
 fn published_runs_the_three_configurations_and_says_where() {
     let settings = Settings { published: true, ..Settings::default() };
-    let cells = plan(&settings, &two_cpus()).unwrap().cells;
+    let cells = plan(&settings, &Cpus::two()).unwrap().cells;
     assert_eq!(cells.len(), 3);
     assert_eq!(cells[2].pipe_bytes, Some(131_072));
     assert_eq!(cells[0].note, None);
@@ -70,7 +66,7 @@ fn published_runs_the_three_configurations_and_says_where() {
 #[test]
 fn iterations_are_exact_when_named_even_for_published_ones() {
     let settings = Settings { published: true, iterations: Some(7), ..Settings::default() };
-    let cells = plan(&settings, &two_cpus()).unwrap().cells;
+    let cells = plan(&settings, &Cpus::two()).unwrap().cells;
     let exactly = Form::FreeRunning { iterations: Some(7), most_iterations: 7 };
     assert!(cells.iter().all(|cell| cell.form == exactly));
 }
@@ -82,7 +78,7 @@ fn lists_multiply() {
         dataset_bytes: vec![1 << 20, 2 << 20],
         ..rounds(&[1, 2, 3])
     };
-    assert_eq!(plan(&settings, &two_cpus()).unwrap().cells.len(), 12);
+    assert_eq!(plan(&settings, &Cpus::two()).unwrap().cells.len(), 12);
 }
 
 #[test]
@@ -94,7 +90,7 @@ fn a_single_cpu_runs_both_processes() {
 
 #[test]
 fn nonsense_is_refused_with_what_to_change() {
-    let refused = |settings: Settings| plan(&settings, &two_cpus()).unwrap_err().to_string();
+    let refused = |settings: Settings| plan(&settings, &Cpus::two()).unwrap_err().to_string();
     let settings = || rounds(&[1]);
     for (settings, words) in [
         (Settings { pairs: Some(4), ..settings() }, "at least 5 pairs"),
@@ -114,17 +110,17 @@ fn nonsense_is_refused_with_what_to_change() {
 #[test]
 fn an_object_larger_than_the_default_data_set_is_its_own_data_set() {
     let settings = Settings { object_bytes: vec![512 << 20], ..rounds(&[1]) };
-    assert_eq!(plan(&settings, &two_cpus()).unwrap().cells[0].dataset_bytes, 512 << 20);
+    assert_eq!(plan(&settings, &Cpus::two()).unwrap().cells[0].dataset_bytes, 512 << 20);
 }
 
 #[test]
 fn params_name_the_form_and_its_sizes() {
-    let plan = plan(&rounds(&[8]), &two_cpus()).unwrap();
+    let plan = plan(&rounds(&[8]), &Cpus::two()).unwrap();
     let params = plan.cells[0].params(None);
     assert_eq!(params["form"], "rounds");
     assert_eq!(params["in_flight_bytes"], 8 << 20);
     assert!(!params.contains_key("iterations"));
-    let free = super::plan(&Settings::default(), &two_cpus()).unwrap();
+    let free = super::plan(&Settings::default(), &Cpus::two()).unwrap();
     let params = free.cells[0].params(Some(123));
     assert_eq!((&params["form"], &params["iterations"]), (&"free-running".into(), &123.into()));
     assert!(!params.contains_key("in_flight_bytes"));
@@ -133,25 +129,25 @@ fn params_name_the_form_and_its_sizes() {
 #[test]
 fn a_sweep_is_72_cells_whose_data_sets_come_one_after_the_other() {
     let settings = Settings { sweep: true, ..Settings::default() };
-    let plan = plan(&settings, &two_cpus()).unwrap();
+    let plan = plan(&settings, &Cpus::two()).unwrap();
     assert_eq!((plan.cells.len(), plan.modes.len()), (72, 3));
     assert!(plan.cells.is_sorted_by_key(|cell| cell.dataset_bytes));
     let small = Settings { sockets: vec![1], object_bytes: vec![4096], ..settings };
-    assert_eq!(super::plan(&small, &two_cpus()).unwrap().cells.len(), 3);
+    assert_eq!(super::plan(&small, &Cpus::two()).unwrap().cells.len(), 3);
 }
 
 #[test]
 fn other_families_are_measured_in_rounds_and_need_room() {
     let settings = Settings { families: vec![Family::Udp, Family::Tcp6], ..rounds(&[1, 4]) };
-    let planned = plan(&settings, &two_cpus()).unwrap();
+    let planned = plan(&settings, &Cpus::two()).unwrap();
     let families: Vec<Family> = planned.cells.iter().map(|cell| cell.family).collect();
     assert_eq!(families, [Family::Tcp6, Family::Tcp6, Family::Udp, Family::Udp]);
     let needed = sysctls(&planned);
     assert_eq!(needed.iter().map(|sysctl| sysctl.name).collect::<Vec<_>>().len(), 2);
     assert!(needed.iter().all(|sysctl| sysctl.pages * 4096 >= 4 * (4 << 20)), "{needed:?}");
-    assert_eq!(sysctls(&plan(&rounds(&[1]), &two_cpus()).unwrap()), []);
+    assert_eq!(sysctls(&plan(&rounds(&[1]), &Cpus::two()).unwrap()), []);
     let free = Settings { families: vec![Family::Tcp], ..Settings::default() };
-    assert!(plan(&free, &two_cpus()).unwrap_err().to_string().contains("--sockets"));
+    assert!(plan(&free, &Cpus::two()).unwrap_err().to_string().contains("--sockets"));
 }
 
 proptest! {
@@ -162,7 +158,7 @@ proptest! {
         let settings = Settings {
             object_bytes: vec![object], dataset_bytes: vec![dataset], ..rounds(&[sockets])
         };
-        match plan(&settings, &two_cpus()) {
+        match plan(&settings, &Cpus::two()) {
             Ok(plan) => {
                 let cell = &plan.cells[0];
                 prop_assert_eq!(cell.dataset_bytes % object, 0);
