@@ -238,36 +238,54 @@ pub fn nginx_proxy(
 
 /// HAProxy as the proxy; it splices unless that is switched off.
 pub fn haproxy(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Command, Failure> {
+    let file = write(setup.folder, "haproxy.cfg", &haproxy_text(setup.plan, at, backend))?;
+    let mut command = program(setup, Program::Haproxy)?;
+    command.args(["-db", "-f"]).arg(file);
+    Ok(command)
+}
+
+fn haproxy_text(plan: &HttpPlan, at: &Endpoint, backend: &Endpoint) -> String {
     let server = match backend {
         Endpoint::Unix(path) => format!("unix@{}", path.display()),
         Endpoint::Tcp(address) => address.to_string(),
     };
-    let pipes = setup
-        .plan
-        .settings
-        .haproxy_pipe_bytes
-        .map_or(String::new(), |bytes| format!("  tune.pipesize {bytes}\n"));
+    let pipe_bytes = plan.settings.haproxy_pipe_bytes;
+    let pipes = pipe_bytes.map_or(String::new(), |bytes| format!("  tune.pipesize {bytes}\n"));
     // A fourth of maxconn otherwise: responses that get no pipe are copied, or wait for ever.
-    let connections = setup.plan.most_connections() + SPARE_CONNECTIONS;
-    let splice = if setup.plan.settings.without_splice { "" } else { "  option splice-response\n" };
-    let text = format!(
+    let connections = plan.most_connections() + SPARE_CONNECTIONS;
+    let splice = if plan.settings.without_splice { "" } else { "  option splice-response\n" };
+    format!(
         "global\n  nbthread {}\n  maxconn {connections}\n  maxpipes {connections}\n{pipes}\
          defaults\n  mode http\n{splice}  http-reuse always\n  \
          timeout connect 10s\n  timeout client 1h\n  timeout server 1h\n  \
          timeout http-keep-alive 1h\n\
          frontend clients\n  bind {}\n  default_backend backend\n\
          backend backend\n  server one {server} pool-max-conn -1 pool-purge-delay 1h\n",
-        setup.plan.workers,
+        plan.workers,
         nginx_at(at)
-    );
-    let file = write(setup.folder, "haproxy.cfg", &text)?;
-    let mut command = program(setup, Program::Haproxy)?;
-    command.args(["-db", "-f"]).arg(file);
-    Ok(command)
+    )
 }
 
 fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, Failure> {
     let file = folder.join(name);
     fs::write(&file, text).map_err(Failure::io(format!("cannot write {}", file.display())))?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::http::{Settings, plan};
+    use crate::plan::Cpus;
+
+    #[test]
+    fn haproxy_has_a_pipe_for_each_connection() {
+        let settings = Settings { connections: vec![64], ..Settings::default() };
+        let plan = plan(&settings, &Cpus::two()).unwrap();
+        let at = Endpoint::Unix("at".into());
+        let text = haproxy_text(&plan, &at, &at);
+        let mut lines = text.lines().map(str::trim);
+        let pipes = lines.find_map(|line| line.strip_prefix("maxpipes ")?.parse::<u32>().ok());
+        assert!(pipes.is_some_and(|pipes| pipes >= 64), "{text}");
+    }
 }
