@@ -3,6 +3,7 @@
 
 #include <linux/sched.h>
 #include <linux/uaccess.h>
+#include <asm/cpufeature.h>
 #include <asm/nontemporal.h>
 
 static __always_inline size_t nt_copy(void *to, const void *from, size_t bytes)

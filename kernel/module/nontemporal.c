@@ -8,12 +8,10 @@
  * stack of pages each gets one early and one late, and their mean is what is in flight.
  */
 
-#include <linux/cacheinfo.h>
 #include <linux/hash.h>
 #include <linux/nontemporal.h>
 #include <linux/percpu.h>
 #include <linux/sizes.h>
-#include <asm/nontemporal.h>
 
 #define PROBES		8
 #define LIMIT		64	/* in units */
@@ -30,7 +28,6 @@ struct nontemporal_cpu {
 };
 
 static DEFINE_PER_CPU(struct nontemporal_cpu, nontemporal_cpu);
-
 unsigned long nontemporal_cache_bytes __read_mostly;
 
 static void vote(struct nontemporal_cpu *s, u8 sender, unsigned long age)
@@ -94,18 +91,6 @@ bool nontemporal_pays(u8 sender)
 	return (set && set < SZ_64K) ||
 	       (raw_cpu_read(nontemporal_cpu.set) == set &&
 		raw_cpu_read(nontemporal_cpu.bypass) & BIT_ULL(sender));
-}
-
-unsigned long __weak nontemporal_private_bytes(int cpu)
-{
-	const struct cpu_cacheinfo *caches = get_cpu_cacheinfo(cpu);
-	const struct cacheinfo *leaf = caches->info_list;
-	/* get_cpu_cacheinfo_level() wants a lock that may sleep; x86 keeps the list. */
-	unsigned int left = leaf ? caches->num_leaves : 0;
-
-	for (; left && leaf->level != NONTEMPORAL_LEVEL; left--)
-		leaf++;
-	return left ? leaf->size / max(cpumask_weight(&leaf->shared_cpu_map), 1) : SZ_1M;
 }
 
 #if IS_ENABLED(CONFIG_NONTEMPORAL_KUNIT_TEST)

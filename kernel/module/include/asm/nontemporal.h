@@ -2,21 +2,19 @@
 /*
  * The loops of a non-temporal copy.  Where the prefetcher starts anew at each page, a run
  * of lines from each of four pages keeps it busy.  Prefetches go on beyond the end: there
- * the source of the next fragment begins.  A Zen 4's source displaces level 2 either way.
+ * the source of the next fragment begins.
  */
 #ifndef _ASM_X86_NONTEMPORAL_H
 #define _ASM_X86_NONTEMPORAL_H
 
 #include <linux/types.h>
 #include <asm/asm.h>
-#include <asm/cpufeature.h>
 #include <asm/page.h>
 
 #define NT_LINE		64	/* bytes of a store that leaves nothing to read */
 #define NT_PAGES	4	/* copied in turn */
 #define NT_RUN		128	/* bytes of a page before the next one's turn */
 #define NT_AHEAD	512	/* bytes by which a prefetch is ahead */
-#define NONTEMPORAL_LEVEL	(boot_cpu_has(X86_FEATURE_ZEN4) ? 3 : 2)	/* spared */
 
 /* Half a line.  Return: false if the source faulted. */
 static __always_inline bool nt_half(void *to, const void *from)
