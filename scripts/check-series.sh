@@ -9,16 +9,18 @@
 # word about a file that the series touches. Before those of the bench, what single
 # objects do not show: a kernel links, with modules of protocols that copy through
 # the iterator; so does a user-mode kernel, which has no non-temporal copy then; the
-# selftests compile in their place; and what the series touches compiles with all
-# options of allmodconfig, by gcc and by a clang that the kernel takes. The kernels are
+# selftests compile in their place; and what the series touches compiles for i386, which
+# lacks the copy, and with all options of allmodconfig, by gcc and by a clang that the
+# kernel takes. The kernels are
 # two small ones, a quarter of an hour for a series on two CPUs; each says how long it
 # took.
 #
 # usage: scripts/check-series.sh [--build] [SERIES...]
 #
 # A SERIES is the name of a folder in kernel/series/, which scripts/series.sh exports
-# first, or a folder that it has exported; without one it is 7.3. The source is NTCOPY_LINUX, or the package that `ntcopy kernel
-# build` keeps: of 6.12 for a folder with that name, else the newest 7.x.
+# first, or a folder that it has exported; without one it is 7.3. The source is
+# NTCOPY_LINUX, or the package that `ntcopy kernel build` keeps: of 6.12 for a folder with
+# that name, else the newest 7.x.
 set -eu
 
 build=
@@ -148,12 +150,13 @@ in_tree() {
 	git -C "$work/linux" -c user.name=check -c user.email=check@localhost "$@"
 }
 
+# configure OUT ARCH: with what the series touches, and without what takes long.
 configure() {
-	make -s -C "$work/linux" O="$work/out" x86_64_defconfig
-	"$work/linux/scripts/config" --file "$work/out/.config" \
+	make -s -C "$work/linux" O="$1" ARCH="$2" "$2_defconfig"
+	"$work/linux/scripts/config" --file "$1/.config" \
 		-d MODULES -e KUNIT -e TLS -e MPTCP -e IP_DCCP -e IP_SCTP -e VSOCKETS -e DEBUG_INFO_NONE \
 		-d DRM -d SOUND -d USB_SUPPORT -d WLAN
-	make -s -C "$work/linux" O="$work/out" olddefconfig prepare
+	make -s -C "$work/linux" O="$1" ARCH="$2" olddefconfig prepare
 }
 
 # The objects of x86-64 that the series touches and that the tree has by now.
@@ -305,7 +308,26 @@ try_all_options() {
 	compile_all_options "$clang"
 }
 
+# Where there is no such copy, and where the hint makes an iterator larger.
+compile_32_bit() {
+	log=$work/32-bit.log
+	mkdir "$work/32-bit"
+	# shellcheck disable=SC2046 # a list of files
+	{
+		configure "$work/32-bit" i386 &&
+			make -s -C "$work/linux" O="$work/32-bit" ARCH=i386 -j"$(nproc)" W=1 \
+				$(objects | grep -v nontemporal)
+	} >"$log" 2>&1 || {
+		grep -m5 -E 'error:|\*\*\*' "$log" >&2 || true
+		die "the series does not compile for i386"
+	}
+	list_warnings
+	complain_about_new_warnings i386
+	echo "check-series: i386: compiled"
+}
+
 try_whole() {
+	compile_32_bit
 	link_modules
 	link_um
 	compile_selftests
@@ -342,7 +364,7 @@ in_tree add -Af .
 in_tree commit -qm base
 sparse=
 if [ -n "$build" ]; then
-	configure
+	configure "$work/out" x86_64
 	compile 'the source without patches'
 	mv "$work/warnings" "$work/base-warnings"
 fi

@@ -1,6 +1,7 @@
 //! The suite in the kernels that look for faults: under KASAN, lockdep, kmemleak and UBSAN, the
-//! copies and their faults on a CPU of Intel's, too, whose way to copy is another one, then under
-//! KCSAN, then with user copies and allocations that fail.
+//! copies and their faults on a CPU of Intel's, too, whose way to copy is another one, and the
+//! counters on a Zen 4, on which the rule spares another cache, then under KCSAN, then with user
+//! copies and allocations that fail.
 //!
 //! The first socket that opts in patches the kernel, once per boot, and so may the sysctl: each is
 //! the first in a boot of its own, under lockdep. Under KCSAN random programs send while the sysctl
@@ -23,6 +24,9 @@ const COPIES: [&str; 3] = ["edges", "holes", "bytes"];
 /// Four pages in turn; QEMU's own CPU copies line after line.
 const INTEL: &str = "max,vendor=GenuineIntel,family=6,model=207";
 
+/// Its source displaces level 2 whichever way it is copied.
+const ZEN4: &str = "max,vendor=AuthenticAMD,family=25,model=17";
+
 pub fn run(ntcopy: &Path, kernels: &[&str]) -> Result<(), Error> {
     let programs = suite::names(&suite::all());
     let guests = Guests::new(ntcopy, "kernels", &programs)?;
@@ -34,7 +38,8 @@ pub fn run(ntcopy: &Path, kernels: &[&str]) -> Result<(), Error> {
             soak::run(ntcopy, &soak)?;
         } else if !name.ends_with("plain") {
             faults(&guests, &kernel)?;
-            intel(&guests, &kernel)?;
+            on_cpu(INTEL, || each(&guests, &kernel, "intel", &COPIES))?;
+            on_cpu(ZEN4, || each(&guests, &kernel, "zen4", &["counters"]))?;
         }
     }
     Ok(())
@@ -57,10 +62,10 @@ fn faults(guests: &Guests, kernel: &Built) -> Result<(), Error> {
     Ok(())
 }
 
-fn intel(guests: &Guests, kernel: &Built) -> Result<(), Error> {
+fn on_cpu(model: &str, boots: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
     // SAFETY: the one other thread, which waits for signals, reads no variable.
-    unsafe { std::env::set_var("NTCOPY_QEMU_CPU", INTEL) };
-    let result = each(guests, kernel, "intel", &COPIES);
+    unsafe { std::env::set_var("NTCOPY_QEMU_CPU", model) };
+    let result = boots();
     // SAFETY: the one other thread, which waits for signals, reads no variable.
     unsafe { std::env::remove_var("NTCOPY_QEMU_CPU") };
     result
