@@ -3,8 +3,9 @@
 #
 # Holds the kernel patches against the source that they are for: git am takes each,
 # in the order of the folders x86, net, mm, test, um; checkpatch --strict has nothing to
-# say; the cover letters count the tests that there are; and what is posted of x86 and
-# net adds no more lines than $most that are neither test nor documentation.
+# say; the cover letters count the tests that there are; each mistake of mutations.toml finds
+# what it changes; and what is posted of x86 and net adds no more lines than $most that are
+# neither test nor documentation.
 # With --build each compiles by itself for x86-64, with W=1 and sparse, without a
 # word about a file that the series touches. Before those of the bench, what single
 # objects do not show: a kernel links, with modules of protocols that copy through
@@ -350,6 +351,21 @@ count_lines() {
 	echo "check-series: x86 and net add $lines lines that are neither test nor documentation"
 }
 
+# Each deliberate mistake is one in 7.3 and must find there what it changes.
+find_mistakes() {
+	python3 - "$root/kernel/selftests/mutations.toml" <<-'END' |
+		import sys, tomllib
+		with open(sys.argv[1], "rb") as table:
+		    for name, mistake in tomllib.load(table).items():
+		        print(name, mistake["file"], mistake["change"], sep="\t")
+	END
+		while IFS="$(printf '\t')" read -r name file change; do
+			perl -0p -e "$change" "$work/linux/$file" >"$work/mistake"
+			! cmp -s "$work/mistake" "$work/linux/$file" ||
+				die "mutations.toml: $name changes nothing in $file"
+		done
+}
+
 # Lines move, so a warning of the untouched source is known by its text.
 complain_about_new_warnings() {
 	grep -vxFf "$work/base-warnings" "$work/warnings" >"$work/new-warnings" || return 0
@@ -407,4 +423,5 @@ for patch in $patches; do
 	echo "check-series: $name"
 done
 [ -z "$build" ] || [ -n "$tried" ] || try_whole
+[ "$(basename "$series")" != 7.3 ] || find_mistakes
 echo "check-series: $count patches apply${build:+, build} and are clean$sparse"
