@@ -3,9 +3,9 @@
  * A send of an attached socket: whether it is hinted, and who copies its bytes.
  */
 
-#include <linux/hash.h>
 #include <linux/moduleparam.h>
 #include <linux/nontemporal.h>
+#include <linux/sock_diag.h>
 #include <linux/socket.h>
 
 #include "module.h"
@@ -79,6 +79,7 @@ int ntcopy_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	bool flag = msg->msg_flags & MSG_NTCOPY;
 	struct ntcopy_send send = { .sock = sock, .msg = msg };
 	u8 mode = READ_ONCE(ntcopy_mode);
+	u32 cookie[2];
 	int ret;
 
 	msg->msg_flags &= ~MSG_NTCOPY;
@@ -90,7 +91,8 @@ int ntcopy_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		return table->kind->orig->sendmsg(sock, msg, len);
 
 	send.kind = table->kind;
-	send.sender = hash_ptr(sock->sk, NONTEMPORAL_SENDER_BITS);
+	sock_diag_save_cookie(sock->sk, cookie);
+	send.sender = cookie[0] % (1 << NONTEMPORAL_SENDER_BITS);
 	send.bypass = mode != NTCOPY_SYSCTL_RULE || table->mode == NTCOPY_SOCK_OBEY ||
 		      nontemporal_pays(send.sender);
 	ret = send_hinted(&send, len);
