@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Holds the kernel patches against the source that they are for: git am takes each,
+# Holds the kernel patches against the source that they are for: git am and patch take each,
 # in the order of the folders x86, net, mm, test, um; checkpatch --strict has nothing to
 # say; the cover letters count the tests that there are; each mistake of mutations.toml finds
 # what it changes; and what is posted of x86 and net adds no more lines than $most that are
@@ -395,6 +395,7 @@ for patch in $patches; do
 		tried=1
 		;;
 	esac
+	patch -sfp1 --dry-run -d "$work/linux" <"$patch" || die "$name: patch does not take it"
 	in_tree am -q "$patch" 2>"$work/am.log" || {
 		cat "$work/am.log" >&2
 		die "$name does not apply"
