@@ -317,7 +317,7 @@ compile_32_bit() {
 	{
 		configure "$work/32-bit" i386 &&
 			make -s -C "$work/linux" O="$work/32-bit" ARCH=i386 -j"$(nproc)" W=1 \
-				$(objects | grep -v nontemporal)
+				$(objects | grep -v -e nontemporal -e ^mm/)
 	} >"$log" 2>&1 || {
 		grep -m5 -E 'error:|\*\*\*' "$log" >&2 || true
 		die "the series does not compile for i386"

@@ -438,7 +438,7 @@ TEST_F_TIMEOUT(counters, of_the_cache_that_this_cpu_spares, TIMEOUT_SECONDS)
 	stay_on_this_cpu();
 	limit = spared_cache() / 3;
 	if (limit < 128 * KIB || limit > 8 * MIB)
-		SKIP(return, "this kernel names no cache of a size that can be tried");
+		SKIP(return, "cacheinfo: not in this kernel, or of no size to be tried");
 	few = limit / 2 / (64 * KIB) * 64 * KIB;
 	many = limit * 3 / (64 * KIB) * 64 * KIB;
 	size = 2 * many;

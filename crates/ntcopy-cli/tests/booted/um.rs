@@ -15,7 +15,7 @@ use crate::common::{
 
 #[test]
 fn the_kernel_keeps_its_promises() {
-    let lacks = &["udplite", "mptcp", "sctp", "io_uring"];
+    let lacks = &["udplite", "mptcp", "sctp", "io_uring", "cacheinfo"];
     let kernel = Kernel { name: "um", lacks, big_mib: 64, limit_s: 600 };
     let passed = suite::must_pass(Path::new(PROGRAM), &kernel, &suite::all());
     passed.unwrap_or_else(|error| panic!("{error}"));
@@ -24,7 +24,7 @@ fn the_kernel_keeps_its_promises() {
 #[test]
 #[ignore = "make test-612"]
 fn the_kernel_of_the_long_term_series_keeps_its_promises() {
-    let lacks = &["mptcp", "sctp", "io_uring"];
+    let lacks = &["mptcp", "sctp", "io_uring", "cacheinfo"];
     let kernel = Kernel { name: "um:6.12", lacks, big_mib: 64, limit_s: 900 };
     let passed = suite::must_pass(Path::new(PROGRAM), &kernel, &suite::of_sockets());
     passed.unwrap_or_else(|error| panic!("{error}"));
