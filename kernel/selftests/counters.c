@@ -377,49 +377,26 @@ TEST_F_TIMEOUT(counters, of_few_bytes_in_flight_and_of_many, TIMEOUT_SECONDS)
 /* A number in a file of the cache at @index of @cpu; -1: there is none. */
 static long read_cache(int cpu, int index, const char *name, int base)
 {
-	char path[80], text[64] = "";
-	FILE *file;
-	long value = -1;
+	char path[80], text[64];
 
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/cache/index%d/%s", cpu,
 		 index, name);
-	file = fopen(path, "r");
-	if (!file)
-		return -1;
-	if (fgets(text, sizeof(text), file))
-		value = strtol(text, NULL, base);
-	fclose(file);
-	return value;
-}
-
-/* A field of the first CPU in /proc/cpuinfo has this value. */
-static bool cpu_is(const char *field, const char *value)
-{
-	char line[4096], *colon;
-	bool found = false;
-	FILE *file = fopen("/proc/cpuinfo", "r");
-
-	while (file && !found && fgets(line, sizeof(line), file)) {
-		colon = strchr(line, ':');
-		found = colon && !strncmp(line, field, strlen(field)) &&
-			(line[strlen(field)] == '\t' || line[strlen(field)] == ' ') &&
-			!strncmp(colon + 2, value, strlen(value)) &&
-			strspn(colon + 2 + strlen(value), "\n") == 1;
-	}
-	if (file)
-		fclose(file);
-	return found;
+	return read_file(path, text, sizeof(text)) < 0 ? -1 : strtol(text, NULL, base);
 }
 
 /* This CPU's part of level 2, on a Zen 4 of level 3; 0: the kernel does not say. */
 static long spared_cache(void)
 {
-	/* One model of those that the kernel knows by X86_FEATURE_ZEN4 does. */
-	bool zen4 = cpu_is("vendor_id", "AuthenticAMD") && cpu_is("cpu family", "25") &&
-		    cpu_is("model", "17");
 	int cpu = sched_getcpu(), index;
+	char cpuinfo[4096];	/* the first CPU is in it */
+	bool zen4;
 	long level;
 
+	if (read_file("/proc/cpuinfo", cpuinfo, sizeof(cpuinfo)) < 0)
+		return 0;
+	/* One model of those that the kernel knows by X86_FEATURE_ZEN4 does. */
+	zen4 = strstr(cpuinfo, "\nvendor_id\t: AuthenticAMD\n") &&
+	       strstr(cpuinfo, "\ncpu family\t: 25\n") && strstr(cpuinfo, "\nmodel\t\t: 17\n");
 	for (index = 0; (level = read_cache(cpu, index, "level", 10)) > 0; index++)
 		if (level == (zen4 ? 3 : 2))
 			return read_cache(cpu, index, "size", 10) * KIB /
