@@ -82,7 +82,9 @@ impl Headers {
         let text = self.value("CONFIG_CC_VERSION_TEXT").unwrap_or("another compiler");
         Err(Error::NotHere(format!(
             "Linux {} was compiled by {}, and building for it needs {program}, which is not here; \
-             as root: apt-get install {program}, or take another one with --cc",
+             as root: apt-get install {program}, or take another one with --cc. A release of the \
+             distribution that is older than the kernel's has neither that compiler nor the libc \
+             that programs of the headers need: build on a newer one",
             self.release,
             text.trim_matches('"')
         )))
