@@ -6,6 +6,7 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <netinet/if_ether.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -447,6 +448,42 @@ TEST_F(counters, of_mptcp_with_checksums)
 	EXPECT_EQ(send(pair.tx, self->data, 100000, MSG_NTCOPY), 100000);
 	EXPECT_FATE(FATE_READ_BY_KERNEL, 100000);
 	close_pair(&pair);
+}
+
+/* A SYN's bytes are copied before the checksum is asked about. */
+TEST_F(counters, of_mptcp_with_checksums_and_a_syn_with_bytes)
+{
+	static const char checksum[] = "/proc/sys/net/mptcp/checksum_enabled";
+	static const char fastopen[] = "/proc/sys/net/ipv4/tcp_fastopen";
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	socklen_t size = sizeof(at);
+	struct counts counts;
+	int listener, tx, one = 1;
+	long ret;
+
+	if (!can_be_hinted(&mptcp))
+		SKIP(return, "the module has no mptcp");
+	if (write_file(checksum, "1") < 0)
+		SKIP(return, "mptcp: not in this kernel");
+	/* Both ends, without a cookie. */
+	ASSERT_EQ(write_file(fastopen, "0x607"), 0);
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	listener = socket(AF_INET, SOCK_STREAM, mptcp.protocol);
+	tx = socket(AF_INET, SOCK_STREAM, mptcp.protocol);
+	EXPECT_EQ(bind(listener, (struct sockaddr *)&at, size), 0);
+	EXPECT_EQ(listen(listener, 1), 0);
+	EXPECT_EQ(setsockopt(listener, IPPROTO_TCP, TCP_FASTOPEN, &one, sizeof(one)), 0);
+	EXPECT_EQ(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+	EXPECT_EQ(set_hint(tx, NTCOPY_SOCK_EVERY), 0);
+	ret = sendto(tx, self->data, 100000, MSG_FASTOPEN, (struct sockaddr *)&at, size);
+	EXPECT_EQ(write_file(checksum, "0"), 0);
+	EXPECT_EQ(write_file(fastopen, "1"), 0);
+	counts = counts_since(&self->before);
+	EXPECT_GT(ret, 0);
+	EXPECT_GT(counts.bytes[FATE_NONTEMPORAL], 0);
+	EXPECT_EQ(counts_sum(&counts), ret);
+	close(tx);
+	close(listener);
 }
 
 TEST_F(counters, of_a_send_that_faults_half_way)
