@@ -748,7 +748,7 @@ TEST_F(counters, of_a_kernel_buffer_that_is_copied)
 }
 
 /* Nothing is lost between CPUs. */
-TEST_F(counters, of_many_senders_at_once)
+TEST_F_TIMEOUT(counters, of_many_senders_at_once, TIMEOUT_SECONDS)
 {
 	const struct family *family = via_module() ? &udp : &unix_dgram;
 	struct counts counts;
