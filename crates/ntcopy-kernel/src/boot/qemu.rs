@@ -118,6 +118,8 @@ pub(super) fn kernel_arguments(kind: Kind, share: Share) -> Vec<String> {
         // An emulated CPU that waits for the host looks like one that hangs.
         "rcupdate.rcu_cpu_stall_suppress=1",
         "nowatchdog",
+        // Its timer may be late for the kernel's look whether it interrupts.
+        "no_timer_check",
         if kind == Kind::Kvm { "" } else { "mitigations=off" },
     ]
     .iter()
