@@ -98,7 +98,7 @@ const TARGETS: [Target; 14] = [
         name: "kernels",
         what: "the suite under KASAN, KCSAN and lockdep, with failing copies and allocations",
         setup: &["kernels"],
-        apart: Some("builds four kernels; an hour"),
+        apart: Some("builds four kernels; five hours"),
         steps: &[
             Do(kernels::run),
             Tests("ntcopy-cli booted", &["kernel_qemu::", "kernel_package::"]),

@@ -81,11 +81,11 @@ impl Guests {
         Ok(words(&["sh", &script, &bin, "1"]))
     }
 
-    /// A command in a kernel, with two CPUs and two hours.
+    /// A command in a kernel, with two CPUs and three hours.
     pub fn command(&self, kernel: &Built, words: &[impl AsRef<OsStr>]) -> Boot {
         let mut boot = Boot::new(kernel, words);
         (boot.init, boot.output) = (Some(self.ntcopy.clone()), Output::Capture);
-        (boot.cpus, boot.timeout) = (2, Some(Duration::from_secs(7200)));
+        (boot.cpus, boot.timeout) = (2, Some(Duration::from_secs(10_800)));
         boot.env("NTCOPY_SELFTEST_BIG_MIB", BIG_MIB)
     }
 
