@@ -102,6 +102,12 @@ check_dkms() {
 	case $status in
 	*"$old_release"*) die "DKMS took it for $old_release, for which it is not" ;;
 	esac
+	# What each kernel's package calls when it is configured.
+	for kernel in "$old_release" "$release"; do
+		quietly hook inside /etc/kernel/postinst.d/dkms "$kernel"
+	done
+	[ "$(inside dkms status 2>/dev/null)" = "$status" ] ||
+		die "after the hook of the kernels' packages: $(inside dkms status 2>/dev/null)"
 	module=$(find "$debian/lib/modules/$release/updates/dkms" -name 'ntcopy.ko*')
 	[ -n "$module" ] || die "there is no module below /lib/modules/$release/updates/dkms"
 	[ "$(inside modinfo -k "$release" -F version ntcopy)" = "$version" ] ||

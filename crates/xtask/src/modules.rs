@@ -1,12 +1,10 @@
 //! ntcopy.ko: its sources, and the suite through it.
 //!
-//! The sources: the range of versions in the two files that state it, checkpatch, and for each
-//! kernel W=1 and sparse. Then the module is loaded in QEMU, into kernels with KASAN, lockdep and
+//! The sources: checkpatch, and for each kernel W=1 and sparse. Then the module is loaded in QEMU, into kernels with KASAN, lockdep and
 //! kmemleak, and the suite runs; also while allocations and user copies fail in the middle of
 //! sends. What the guest's kernel says of itself fails this, and so does a reference that is left
 //! when all sockets are closed.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -25,7 +23,6 @@ const KERNELS: [&str; 2] = ["x86:6.12+module", "x86+module"];
 const TAINT: &str = "taint: 4096";
 
 pub fn run(ntcopy: &Path, kernels: &[&str]) -> Result<(), Error> {
-    range()?;
     style()?;
     let programs = suite::names(&suite::of_module());
     let guests = Guests::new(ntcopy, "module", &programs)?;
@@ -56,42 +53,6 @@ fn through(
         return Ok(tried.stdout);
     }
     Err(Error::Failed(format!("{}: {name}: tainted by more than the module", kernel.kind)))
-}
-
-/// dkms.conf has to take what compat.h takes, and nothing else.
-fn range() -> Result<(), Error> {
-    let read = |name: &str| {
-        let file = root().join("kernel/module").join(name);
-        fs::read_to_string(file).doing(format!("reading {name}"))
-    };
-    let (compat, dkms) = (read("compat.h")?, read("dkms.conf")?);
-    let bounds: Vec<(u32, u32)> = compat.lines().filter_map(bound).take(2).collect();
-    let [low, high] = bounds[..] else {
-        return Err(Error::Failed("compat.h does not state its range".to_owned()));
-    };
-    let pattern = dkms.lines().find_map(|it| it.strip_prefix("BUILD_EXCLUSIVE_KERNEL="));
-    let pattern = pattern.unwrap_or_default().trim_matches('"').to_owned();
-    // On both sides of each bound, and between them where a number has two digits.
-    let before = |(major, minor): (u32, u32)| (major, minor.saturating_sub(1));
-    for (major, minor) in [before(low), low, (6, 12), (7, 0), before(high), high, (7, 30)] {
-        let release = format!("{major}.{minor}.4-amd64");
-        let wanted = low <= (major, minor) && (major, minor) < high;
-        let script = "printf '%s\\n' \"$1\" | grep -Eq \"$2\"";
-        let mut grep = Command::new("sh");
-        grep.args(["-c", script, "grep", &release, &pattern]);
-        if grep.status().doing("running grep")?.success() != wanted {
-            return Err(Error::Failed(format!("dkms.conf and compat.h differ on {major}.{minor}")));
-        }
-    }
-    Ok(())
-}
-
-/// `#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)`
-fn bound(line: &str) -> Option<(u32, u32)> {
-    let rest = line.strip_prefix("#if LINUX_VERSION_CODE ")?;
-    let numbers = rest.split_once("KERNEL_VERSION(")?.1.strip_suffix(", 0)")?;
-    let (major, minor) = numbers.split_once(", ")?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// checkpatch of the source's own. compat.h is about versions; a table of sysctls that is filled in
@@ -146,12 +107,69 @@ fn warnings(kernel: &Built) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::bound;
+    use std::fs;
+    use std::process::Command;
+
+    use crate::programs::root;
+
+    fn source(name: &str) -> String {
+        fs::read_to_string(root().join("kernel/module").join(name)).unwrap()
+    }
+
+    /// `#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)`
+    fn bound(line: &str) -> Option<(u32, u32)> {
+        let rest = line.strip_prefix("#if LINUX_VERSION_CODE ")?;
+        let numbers = rest.split_once("KERNEL_VERSION(")?.1.strip_suffix(", 0)")?;
+        let (major, minor) = numbers.split_once(", ")?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    }
+
+    /// Releases on both sides of each bound of compat.h, and between them where a number has two
+    /// digits; and whether compat.h takes them.
+    fn releases() -> Vec<(String, bool)> {
+        let compat = source("compat.h");
+        let bounds: Vec<(u32, u32)> = compat.lines().filter_map(bound).take(2).collect();
+        let [low, high] = bounds[..] else { panic!("compat.h does not state its range") };
+        let before = |(major, minor): (u32, u32)| (major, minor.saturating_sub(1));
+        let all = [(5, 15), (6, 1), before(low), low, (6, 12), (7, 0), before(high), high, (7, 30)];
+        let one = |at: (u32, u32)| (format!("{}.{}.4-amd64", at.0, at.1), low <= at && at < high);
+        all.map(one).into()
+    }
+
+    /// What `dkms autoinstall` of 3.0.10 (Debian 12) does with the module for a kernel. It reads
+    /// dkms.conf for each kernel that has the module, or for none ("").
+    const AUTOINSTALL: &str = r#"
+        kernelver=("$1")
+        safe_source() { . "$1"; }
+        read_conf() { local kernelver=$1; safe_source "$2"; }
+        read_conf "$2" "$3"
+        if [[ ! $AUTOINSTALL ]]; then echo left alone
+        elif [[ ! ${kernelver[0]} =~ $BUILD_EXCLUSIVE_KERNEL ]]; then echo failed
+        else echo built; fi"#;
 
     #[test]
-    fn a_bound_of_versions_is_read() {
-        let line = "#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)";
-        assert_eq!(bound(line), Some((6, 5)));
-        assert_eq!(bound("#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 7)"), None);
+    fn dkms_builds_by_itself_for_what_compat_takes_and_leaves_other_kernels_alone() {
+        for (release, is_taken) in releases() {
+            for built_for in ["", "6.12.9-amd64", &release] {
+                let mut bash = Command::new("bash");
+                bash.args(["-c", AUTOINSTALL, "dkms", &release, built_for]);
+                let output = bash.arg(root().join("kernel/module/dkms.conf")).output().unwrap();
+                let fate = if is_taken { "built" } else { "left alone" };
+                let said = String::from_utf8_lossy(&output.stdout);
+                assert_eq!(said.trim(), fate, "{release}, and it has the module for '{built_for}'");
+            }
+        }
+    }
+
+    /// What `dkms build` reads: the kernel is in a variable of its own.
+    #[test]
+    fn dkms_refuses_to_build_for_what_compat_refuses() {
+        let script = r#"kernelver=$1; . "$2"; [[ $kernelver =~ $BUILD_EXCLUSIVE_KERNEL ]]"#;
+        for (release, is_taken) in releases() {
+            let mut bash = Command::new("bash");
+            bash.args(["-c", script, "dkms", &release]);
+            let status = bash.arg(root().join("kernel/module/dkms.conf")).status().unwrap();
+            assert_eq!(status.success(), is_taken, "{release}");
+        }
     }
 }
