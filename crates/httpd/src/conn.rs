@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::io::AsyncRead;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::head::{HEAD_BYTES, Input, Refusal, refuse};
@@ -24,6 +24,20 @@ pub struct Conn<S = Stream> {
     /// The place of its listener among the server's doors.
     pub door: usize,
     pub ticket: Ticket,
+}
+
+impl<S: AsyncWrite + Unpin> Conn<S> {
+    /// Sends something short, which a client that reads nothing may leave no room for. `None`: it
+    /// did not take it in time, or is gone.
+    pub async fn say(&mut self, bytes: &[u8], patience: Duration) -> Option<()> {
+        let Conn { stream, ticket, .. } = self;
+        let said = async {
+            stream.write_all(bytes).await?;
+            stream.flush().await
+        };
+        let in_time = timeout(patience, said).await;
+        in_time.inspect_err(|_| ticket.counts().timeouts.up()).ok()?.ok()
+    }
 }
 
 impl<S: AsyncRead + Unpin> Conn<S> {

@@ -10,7 +10,6 @@ use ntcopy::socket::Support;
 use percent_encoding::percent_decode_str;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
-use tokio::io::AsyncWriteExt;
 
 use crate::answer::{Answer, Asked};
 use crate::condition::{Current, Verdict};
@@ -190,7 +189,7 @@ async fn put(
     };
     let mut body = Incoming::new(request.framing);
     if request.expects_continue && conn.input.is_empty() && !body.is_done() {
-        conn.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.ok()?;
+        conn.say(b"HTTP/1.1 100 Continue\r\n\r\n", config.send_timeout).await?;
     }
     let mut pace = Pace::new(config.options.body_timeout);
     while !body.is_done() {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags, acceptfrom_with, send, sockopt};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::io::{AsyncWriteExt, Interest};
 
 use super::Service;
 use crate::conn::Conn;
@@ -137,8 +137,7 @@ async fn serve_metrics(core: Arc<Core>, mut conn: Conn) {
     let mut reply = Reply::new(status, false);
     reply.field("Content-Type", CONTENT_TYPE);
     let reply = reply.end_with(body.as_bytes(), conn.input.bytes.starts_with(b"HEAD "));
-    let sent = tokio::time::timeout(METRICS_PATIENCE, conn.stream.write_all(&reply)).await;
-    if let Ok(Ok(())) = sent {
+    if conn.say(&reply, METRICS_PATIENCE).await.is_some() {
         conn.stream.end_sending();
         conn.linger().await;
     }

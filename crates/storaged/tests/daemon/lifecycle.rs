@@ -122,6 +122,29 @@ fn clients_that_pipeline_and_never_read_hold_little() {
     assert!(each < 64 << 10, "{each}");
 }
 
+/// Answers that are not read leave no room, after one number of them, for the 100 that a PUT waits
+/// for. Its client is let go as any that takes nothing, and its file with it.
+#[test]
+fn a_client_that_takes_no_100_is_let_go() {
+    let dir = scratch();
+    let times = ["--send-timeout", "--body-timeout", "--head-timeout"];
+    let args: Vec<&str> = times.iter().flat_map(|name| [*name, "0.3"]).collect();
+    let args = [&args[..], &["--sndbuf", "8KiB", "--listen", "tcp:127.0.0.1:0"]].concat();
+    let daemon = Daemon::start(dir.path(), &args);
+    let put = "PUT /p HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n";
+    let clients: Vec<_> = (1..100)
+        .map(|answers| {
+            let mut client = daemon.client();
+            client.send("HEAD / HTTP/1.1\r\nHost: t\r\n\r\n".repeat(answers) + put);
+            client
+        })
+        .collect();
+    // The one that asks, and nobody else.
+    daemon.wait_for_stat(|stat| stat["connections"] == 1);
+    eventually("their files are gone", || daemon.blobs() == 0);
+    drop(clients);
+}
+
 /// A promise of much takes none of the disk from others.
 #[test]
 fn a_head_alone_reserves_little_of_the_disk() {
