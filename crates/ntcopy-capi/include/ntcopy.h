@@ -27,7 +27,9 @@
  * Panics	A mistake inside the library never unwinds into the program: the
  *		call answers -ENOTRECOVERABLE, and standard error has the details.
  * Threads	All functions may be called by any number of threads at once, but
- *		one stream only by one thread at a time.
+ *		one stream only by one thread at a time. A fence orders the stores
+ *		of the thread that calls it and no other's, so what an _unfenced
+ *		call has stored is fenced by the thread that copied.
  * Signals	Once ntcopy_init() has returned, signal handlers may call all but
  *		ntcopy_copyv() and what makes and frees streams, which allocate.
  *
@@ -211,7 +213,9 @@ int ntcopy_stream_fill(ntcopy_stream *stream, void *dst, int value, size_t len,
 /*
  * The same without a fence: ntcopy_stream_fence(), ntcopy_stream_finish() or
  * ntcopy_stream_destroy() makes it, and none that isn't needed. Until then no
- * thread may use the destination, as with ntcopy_copy_unfenced().
+ * thread may use the destination, as with ntcopy_copy_unfenced(). That call must
+ * come from the thread that copied: before another thread gets the stream, this
+ * one calls ntcopy_stream_fence().
  */
 int ntcopy_stream_copy_unfenced(ntcopy_stream *stream, void *dst, const void *src, size_t len,
 				ntcopy_path *path);
@@ -231,7 +235,7 @@ int ntcopy_stream_moved(const ntcopy_stream *stream, struct ntcopy_moved *moved)
  */
 int ntcopy_stream_finish(ntcopy_stream *stream, struct ntcopy_moved *moved);
 
-/* Frees a stream, finished or not; it leaves nothing unfenced. NULL is nothing to free. */
+/* Fences what is unfenced, and frees a stream, finished or not. NULL is nothing to free. */
 void ntcopy_stream_destroy(ntcopy_stream *stream);
 
 /* Sockets ----------------------------------------------------------------- */

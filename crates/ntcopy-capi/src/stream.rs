@@ -2,9 +2,9 @@
 
 use std::alloc::{Layout, alloc};
 use std::ffi::{c_int, c_uint, c_void};
-use std::ptr;
+use std::{mem, ptr};
 
-use ntcopy::{Hints, Moved, Path, Stream};
+use ntcopy::{Hints, Moved, Path, Stream, Unfenced};
 
 use crate::boundary::{Errno, answer, write_out};
 use crate::path;
@@ -14,6 +14,37 @@ use crate::{boundary, hints};
 pub struct ntcopy_stream {
     stream: Option<Stream>,
     finished: Moved,
+    /// Whether a fence is due. The header has the calls that make it come from the thread that
+    /// copied.
+    is_unfenced: bool,
+}
+
+impl ntcopy_stream {
+    /// The next piece, by `store`, and the fence where it streamed.
+    fn piece(
+        &mut self,
+        fenced: bool,
+        store: impl FnOnce(&mut Unfenced<'_>) -> Path,
+    ) -> Result<Path, Errno> {
+        let mut unfenced = self.stream.as_mut().ok_or(Errno::INVALID)?.unfenced();
+        let path = store(&mut unfenced);
+        if fenced {
+            drop(unfenced);
+            self.is_unfenced &= !path.is_nontemporal();
+        } else {
+            // The fence is the next call's.
+            mem::forget(unfenced);
+            self.is_unfenced |= path.is_nontemporal();
+        }
+        Ok(path)
+    }
+
+    fn fence(&mut self) {
+        if self.is_unfenced {
+            ntcopy::fence();
+            self.is_unfenced = false;
+        }
+    }
 }
 
 /// What became of many pieces.
@@ -81,7 +112,8 @@ unsafe fn create(
     if stream.is_null() {
         return Err(Errno::NO_MEMORY);
     }
-    let made = ntcopy_stream { stream: Some(make(hints)), finished: Moved::default() };
+    let made =
+        ntcopy_stream { stream: Some(make(hints)), finished: Moved::default(), is_unfenced: false };
     // SAFETY: the memory was allocated for it; `out` as above.
     unsafe {
         stream.write(made);
@@ -175,13 +207,13 @@ unsafe fn copy(
     let stream = unsafe { running(stream)? };
     boundary::check(dst.cast(), len_bytes)?;
     boundary::check(src.cast(), len_bytes)?;
-    let taken = match len_bytes {
+    let taken = stream.piece(fenced, |unfenced| match len_bytes {
         0 => Path::LIBC,
-        // SAFETY: the caller guarantees the memory and, where it isn't made below, the fence.
-        _ => unsafe { stream.copy_unfenced(dst.cast(), src.cast(), len_bytes) },
-    };
+        // SAFETY: the caller guarantees the memory and, where `piece` doesn't make it, the fence.
+        _ => unsafe { unfenced.copy(dst.cast(), src.cast(), len_bytes) },
+    })?;
     // SAFETY: the caller guarantees that `path` is NULL or can be written.
-    unsafe { done(stream, taken, path, fenced) };
+    unsafe { write_out(path, path::encode(taken)) };
     Ok(0)
 }
 
@@ -199,25 +231,14 @@ unsafe fn fill(
     // SAFETY: the caller guarantees that it is NULL or a live stream without another user.
     let stream = unsafe { running(stream)? };
     boundary::check(dst.cast(), len_bytes)?;
-    let taken = match len_bytes {
+    let taken = stream.piece(fenced, |unfenced| match len_bytes {
         0 => Path::LIBC,
-        // SAFETY: the caller guarantees the memory and, where it isn't made below, the fence.
-        _ => unsafe { stream.fill_unfenced(dst.cast(), value as u8, len_bytes) },
-    };
+        // SAFETY: the caller guarantees the memory and, where `piece` doesn't make it, the fence.
+        _ => unsafe { unfenced.fill(dst.cast(), value as u8, len_bytes) },
+    })?;
     // SAFETY: the caller guarantees that `path` is NULL or can be written.
-    unsafe { done(stream, taken, path, fenced) };
-    Ok(0)
-}
-
-/// # Safety
-///
-/// `path` is NULL or can be written.
-unsafe fn done(stream: &mut Stream, taken: Path, path: *mut u32, fenced: bool) {
-    if fenced && taken.is_nontemporal() {
-        stream.fence();
-    }
-    // SAFETY: the caller guarantees it.
     unsafe { write_out(path, path::encode(taken)) };
+    Ok(0)
 }
 
 /// The stream behind a pointer, if it takes more.
@@ -225,10 +246,10 @@ unsafe fn done(stream: &mut Stream, taken: Path, path: *mut u32, fenced: bool) {
 /// # Safety
 ///
 /// `stream` is NULL, or a live stream without another user while the answer is used.
-unsafe fn running<'a>(stream: *mut ntcopy_stream) -> Result<&'a mut Stream, Errno> {
+unsafe fn running<'a>(stream: *mut ntcopy_stream) -> Result<&'a mut ntcopy_stream, Errno> {
     // SAFETY: the caller guarantees it.
     let stream = unsafe { stream.as_mut() };
-    stream.and_then(|stream| stream.stream.as_mut()).ok_or(Errno::INVALID)
+    stream.filter(|stream| stream.stream.is_some()).ok_or(Errno::INVALID)
 }
 
 /// Fences what is unfenced; the stream goes on.
@@ -278,6 +299,7 @@ pub unsafe extern "C" fn ntcopy_stream_finish(
     answer(|| {
         // SAFETY: the caller guarantees that it is NULL or a live stream without another user.
         let stream = unsafe { stream.as_mut() }.ok_or(Errno::INVALID)?;
+        stream.fence();
         if let Some(running) = stream.stream.take() {
             stream.finished = running.finish();
         }
@@ -297,8 +319,8 @@ pub unsafe extern "C" fn ntcopy_stream_destroy(stream: *mut ntcopy_stream) {
     answer::<c_int>(|| {
         if !stream.is_null() {
             // SAFETY: `create` allocated it as a Box does, and the caller guarantees that it has
-            // not been freed. Dropping it fences.
-            drop(unsafe { Box::from_raw(stream) });
+            // not been freed.
+            unsafe { Box::from_raw(stream) }.fence();
         }
         Ok(0)
     });

@@ -63,8 +63,8 @@ fn lengths_differ(to: usize, from: usize) -> ! {
 /// # Safety
 ///
 /// - `destination` is valid for writes and `source` for reads of `len_bytes`. They may overlap.
-/// - If the path [is non-temporal](Path::is_nontemporal), the caller executes
-///   [`fence`](crate::fence()) before any other access to the destination, by this thread too,
+/// - If the path [is non-temporal](Path::is_nontemporal), this thread executes
+///   [`fence`](crate::fence()) before any other access to the destination, its own included,
 ///   and before anything that lets another thread know of it. (Rust's memory model knows no
 ///   stores that are ordered with nothing; until the fence, no thread may use the bytes.)
 #[inline]

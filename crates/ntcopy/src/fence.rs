@@ -1,6 +1,7 @@
 //! The fence after non-temporal stores.
 
-/// Orders all earlier non-temporal stores of this thread before everything that it does next.
+/// Orders all earlier non-temporal stores of this thread, and of no other, before everything that it
+/// does next.
 ///
 /// Non-temporal stores are ordered with nothing. Another thread that learns of the bytes by an
 /// ordinary release store may see that store first; and in Rust even the thread that streamed must
@@ -28,7 +29,8 @@ mod tests {
     use std::cell::Cell;
 
     use crate::{
-        Hint, Hints, Stream, arch, copy, copy_unfenced, copy_vectored, fence, fill, fill_unfenced,
+        Hint, Hints, Stream, Unfenced, arch, copy, copy_unfenced, copy_vectored, fence, fill,
+        fill_unfenced,
     };
 
     thread_local! {
@@ -80,22 +82,30 @@ mod tests {
     }
 
     #[test]
-    fn unfenced_pieces_share_the_one_at_the_end_and_a_dropped_stream_has_it_too() {
+    fn unfenced_pieces_share_the_one_of_the_thread_that_stored_them() {
         let (mut to, from) = (vec![0; 8192], vec![1; 8192]);
-        let pieces = |stream: &mut Stream, to: &mut [u8]| {
+        let mut stream = Stream::growing(NT);
+        let mut unfenced = stream.unfenced();
+        let mut pieces = |unfenced: &mut Unfenced<'_>| {
             for at in [0, 4096] {
                 // SAFETY: both pieces are within the slices, and the caller of this fences.
-                unsafe { stream.copy_unfenced(to[at..].as_mut_ptr(), from[at..].as_ptr(), 4096) };
+                unsafe { unfenced.copy(to[at..].as_mut_ptr(), from[at..].as_ptr(), 4096) };
             }
             // SAFETY: as above.
-            unsafe { stream.fill_unfenced(to.as_mut_ptr(), 0, 4096) };
+            unsafe { unfenced.fill(to.as_mut_ptr(), 0, 4096) };
         };
-        let mut stream = Stream::growing(NT);
-        assert_eq!(fences(|| pieces(&mut stream, &mut to)), 0);
-        assert_eq!(fences(|| _ = stream.finish()), ONE);
-        let mut dropped = Stream::growing(NT);
-        pieces(&mut dropped, &mut to);
-        assert_eq!(fences(move || drop(dropped)), ONE);
+        assert_eq!(fences(|| pieces(&mut unfenced)), 0);
+        assert_eq!(fences(|| unfenced.fence()), ONE);
+        assert_eq!(fences(|| unfenced.fence()), 0, "nothing is left to be fenced");
+        pieces(&mut unfenced);
+        assert_eq!(fences(move || drop(unfenced)), ONE);
+        let elsewhere = std::thread::spawn(move || fences(|| _ = stream.finish()));
+        assert_eq!(elsewhere.join().unwrap(), 0, "its stores are ordered where they were made");
+    }
+
+    #[test]
+    fn a_single_unfenced_piece_is_the_callers_to_fence() {
+        let (mut to, from) = (vec![0; 8192], vec![1; 8192]);
         let (start, source) = (to.as_mut_ptr(), from.as_ptr());
         // SAFETY: both sides have the length; the fence follows.
         let unfenced = || unsafe {

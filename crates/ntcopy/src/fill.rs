@@ -40,8 +40,8 @@ pub(crate) fn fill_part(destination: &mut [u8], value: u8, total_bytes: u64, hin
 /// # Safety
 ///
 /// - `destination` is valid for writes of `len_bytes`.
-/// - If the path [is non-temporal](Path::is_nontemporal), the caller executes
-///   [`fence`](crate::fence()) before any other access to the destination, by this thread too,
+/// - If the path [is non-temporal](Path::is_nontemporal), this thread executes
+///   [`fence`](crate::fence()) before any other access to the destination, its own included,
 ///   and before anything that lets another thread know of it.
 #[inline]
 pub unsafe fn fill_unfenced(destination: *mut u8, value: u8, len_bytes: usize, hint: Hint) -> Path {

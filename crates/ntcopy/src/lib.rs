@@ -11,7 +11,7 @@
 //! | one piece | [`copy()`], [`fill()`] |
 //! | a whole in many pieces | [`Stream`] |
 //! | many slices into many slices | [`copy_vectored`] |
-//! | pieces that share one [`fence()`] | [`copy_unfenced`], [`fill_unfenced`] |
+//! | pieces that share one [`fence()`] | [`copy_unfenced`], [`fill_unfenced`], [`Stream::unfenced`] |
 //! | bytes for a socket | [`socket::enable`] once, then [`socket::send`], [`socket::sendmsg`] |
 //!
 //! Each says which way the bytes went ([`Path`]). The bytes are the same on every way.
@@ -89,7 +89,7 @@ pub use settings::{
     BadVariable, ISA_VARIABLE, Origin, Overrides, Settings, SettingsError, THRESHOLD_VARIABLE,
     TURNS_VARIABLE, init,
 };
-pub use stream::{Moved, Stream};
+pub use stream::{Moved, Stream, Unfenced};
 #[doc(hidden)]
 pub use vectored::copy_scattered;
 pub use vectored::copy_vectored;

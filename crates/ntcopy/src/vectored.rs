@@ -5,7 +5,7 @@ use core::ptr;
 
 use crate::arch::Piece;
 use crate::hint::Hints;
-use crate::stream::{Moved, Stream};
+use crate::stream::{Moved, Stream, Unfenced};
 
 /// Copies the bytes of all `sources`, one after the other, into all `destinations`, one after the
 /// other, until either runs out; fences; and says how much that was.
@@ -51,6 +51,7 @@ pub unsafe fn copy_scattered(
     hints: Hints,
 ) -> Moved {
     let mut stream = Stream::known(total_bytes, hints);
+    let mut unfenced = stream.unfenced();
     let mut together = Together::new();
     let (mut from, mut there_bytes) = (ptr::null(), 0);
     'full: for (mut to, mut room_bytes) in destinations {
@@ -61,16 +62,17 @@ pub unsafe fn copy_scattered(
             }
             let len_bytes = room_bytes.min(there_bytes);
             // SAFETY: the caller guarantees the pieces, and this is within both; nothing touches
-            // the destination before `finish` has fenced.
+            // the destination before `unfenced` is dropped.
             unsafe {
-                together.copy(&mut stream, Piece { to, from, len_bytes });
+                together.copy(&mut unfenced, Piece { to, from, len_bytes });
                 (to, from) = (to.add(len_bytes), from.add(len_bytes));
             }
             (room_bytes, there_bytes) = (room_bytes - len_bytes, there_bytes - len_bytes);
         }
     }
     // SAFETY: as above.
-    unsafe { together.flush(&mut stream) }
+    unsafe { together.flush(&mut unfenced) }
+    drop(unfenced);
     stream.finish()
 }
 
@@ -98,12 +100,12 @@ impl Together {
     /// - Both sides stay valid until [`Together::flush`]; nothing touches the destination before the
     ///   stream is fenced after that.
     /// - No destination overlaps a source or another destination.
-    unsafe fn copy(&mut self, stream: &mut Stream, piece: Piece) {
+    unsafe fn copy(&mut self, stream: &mut Unfenced<'_>, piece: Piece) {
         let turns = stream.turns();
         // SAFETY: the caller guarantees the memory and the fence.
         unsafe {
             if !(LEAST_BYTES as u64..turns.group_bytes()).contains(&(piece.len_bytes as u64)) {
-                stream.copy_unfenced(piece.to, piece.from, piece.len_bytes);
+                stream.copy(piece.to, piece.from, piece.len_bytes);
                 return;
             }
             self.pieces[self.count] = piece;
@@ -119,7 +121,7 @@ impl Together {
     /// # Safety
     ///
     /// The same as [`Together::copy`].
-    unsafe fn flush(&mut self, stream: &mut Stream) {
+    unsafe fn flush(&mut self, stream: &mut Unfenced<'_>) {
         // SAFETY: the caller guarantees the memory and the fence.
         unsafe { stream.copy_together(&self.pieces[..self.count]) }
         self.count = 0;

@@ -10,7 +10,7 @@ use crate::path::{Method, Path, Prefetch, Turns};
 /// - The CPU has the instructions.
 /// - The destination is valid for writes and the source for reads of the length; they don't
 ///   overlap, except where the row says that it moves.
-/// - If the method is non-temporal, the caller fences before any other access to the destination.
+/// - If the method is non-temporal, the calling thread fences before any other access to the destination.
 pub(crate) type CopyFn = unsafe fn(*mut u8, *const u8, usize, Path);
 
 /// One of several copies that belong together.
@@ -36,7 +36,7 @@ pub(crate) type CopyPiecesFn = unsafe fn(&[Piece], Path);
 /// - The CPU has the instructions.
 /// - The destination is valid for writes of the length.
 /// - The value is 0 where the row fills with zeros only.
-/// - If the method is non-temporal, the caller fences before any other access to the destination.
+/// - If the method is non-temporal, the calling thread fences before any other access to the destination.
 pub(crate) type FillFn = unsafe fn(*mut u8, u8, usize);
 
 /// A way to copy.
@@ -132,7 +132,7 @@ impl CopyBackend {
     /// - [`CopyBackend::is_available`], and `path` is one of this backend's.
     /// - `destination` is valid for writes and `source` for reads of `len_bytes`, and they don't
     ///   overlap.
-    /// - If the path is non-temporal, the caller executes [`fence`] before any other access to
+    /// - If the path is non-temporal, this thread executes [`fence`] before any other access to
     ///   the destination, its own included.
     pub unsafe fn copy_unfenced(
         &self,
@@ -185,7 +185,7 @@ impl FillBackend {
     ///
     /// - [`FillBackend::is_available`] and [`FillBackend::can_fill_with`] the value.
     /// - `destination` is valid for writes of `len_bytes`.
-    /// - If the method is non-temporal, the caller executes [`fence`] before any other access to
+    /// - If the method is non-temporal, this thread executes [`fence`] before any other access to
     ///   the destination, its own included.
     pub unsafe fn fill_unfenced(&self, destination: *mut u8, value: u8, len_bytes: usize) {
         debug_assert!(self.is_available() && self.can_fill_with(value));

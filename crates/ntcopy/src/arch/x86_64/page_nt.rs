@@ -131,7 +131,7 @@ impl PageNt {
     /// # Safety
     ///
     /// - `start` is valid for writes of `count` pages and page-aligned.
-    /// - The caller executes [`fence`] before any other access to the pages, its own included.
+    /// - The calling thread executes [`fence`] before any other access to the pages, its own included.
     #[must_use = "a kind that can't clear has done nothing"]
     pub unsafe fn clear_unfenced(&self, start: *mut Page, count: usize) -> bool {
         let Some(clear) = self.clear else { return false };
@@ -149,7 +149,7 @@ impl PageNt {
     ///
     /// - `to` is valid for writes and `from` for reads of `count` pages, both page-aligned, and
     ///   they don't overlap.
-    /// - The caller executes [`fence`] before any other access to the pages copied to, its own
+    /// - The calling thread executes [`fence`] before any other access to the pages copied to, its own
     ///   included.
     #[must_use = "a kind that can't copy has done nothing"]
     pub unsafe fn copy_unfenced(&self, to: *mut Page, from: *const Page, count: usize) -> bool {
