@@ -31,8 +31,16 @@ where
     let room_bytes = destinations.iter().map(|slice| slice.len()).fold(0, add);
     let there_bytes = sources.iter().map(|slice| slice.len()).fold(0, add);
     let total_bytes = room_bytes.min(there_bytes);
-    let to = destinations.iter_mut().map(|slice| (slice.as_mut_ptr(), slice.len()));
-    let from = sources.iter().map(|slice| (slice.as_ptr(), slice.len()));
+    // The sums above decide how to copy. What is copied is what one dereference of each gives: a
+    // second one may give another slice.
+    let to = destinations.iter_mut().map(|one| {
+        let slice: &mut [u8] = one;
+        (slice.as_mut_ptr(), slice.len())
+    });
+    let from = sources.iter().map(|one| {
+        let slice: &[u8] = one;
+        (slice.as_ptr(), slice.len())
+    });
     // SAFETY: slices, those written to borrowed for writing, so that they overlap nothing.
     unsafe { copy_scattered(total_bytes, to, from, hints) }
 }

@@ -3,6 +3,7 @@
 mod common;
 
 use std::io::{IoSlice, IoSliceMut};
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::{ptr, thread};
 
@@ -181,6 +182,38 @@ fn io_slices_of_any_cut() {
     let moved = copy_vectored(&mut to, &from, Hints::NONTEMPORAL);
     assert_eq!(moved, Moved { bytes: 6, nontemporal_bytes: 0 });
     assert_eq!((&first, &second), (b"abc", b"def\0"));
+}
+
+/// Gives another slice to read than to write, as safe code may.
+struct Odd<'a> {
+    written: &'a mut [u8],
+    read: &'a [u8],
+}
+
+impl Deref for Odd<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.read
+    }
+}
+
+impl DerefMut for Odd<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.written
+    }
+}
+
+#[test]
+fn what_differs_from_one_dereference_to_the_next_is_written_within_its_bounds() {
+    let (source, mut memory) = (vec![0x41; 4096], vec![7; 4096]);
+    for hints in [Hints::AUTO, Hints::NONTEMPORAL] {
+        let mut to = [Odd { written: &mut memory[1024..1040], read: &source }];
+        let moved = copy_vectored(&mut to, &[&source[..]], hints);
+        assert_eq!(moved.bytes, 16);
+        assert!(memory[..1024].iter().chain(&memory[1040..]).all(|byte| *byte == 7));
+        assert_eq!(memory[1024..1040], source[..16]);
+    }
 }
 
 #[test]
