@@ -3,10 +3,12 @@
 //! A record is the seam between measuring and judging. This crate has its types and its format
 //! (`docs/reference/record.md`), and pure functions of records: [`stats`], [`judge`], [`verdict`],
 //! [`compare`] and [`advice`] need neither the machine nor the code that measured. [`units`] are
-//! those of records and command lines; [`foreign`] makes text from outside safe to print.
+//! those of records and command lines; [`file`] reads what somebody else wrote, and [`foreign`] makes
+//! it safe to print.
 
 pub mod advice;
 pub mod compare;
+pub mod file;
 pub mod foreign;
 pub mod judge;
 pub mod lists;

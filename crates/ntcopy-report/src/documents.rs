@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ntcopy_record::{FILE_NAME, ReadError, Record};
+use ntcopy_record::{FILE_NAME, ReadError, Record, file};
 
 use index::Index;
 
@@ -96,7 +96,7 @@ pub fn left_over(root: &Path, files: &BTreeMap<PathBuf, String>) -> Result<Vec<P
 }
 
 fn read(path: &Path) -> Result<String, Error> {
-    fs::read_to_string(path).map_err(|cause| Error::Io { path: path.to_owned(), cause })
+    file::text(path).map_err(|cause| Error::Io { path: path.to_owned(), cause })
 }
 
 fn inside(folder: &Path) -> Result<Vec<PathBuf>, Error> {

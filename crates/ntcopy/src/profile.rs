@@ -8,8 +8,9 @@ mod format;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,8 @@ use crate::policy::{Facts, Policy};
 
 /// The variable that names the profile to read, or is `none` for none.
 pub const PROFILE_VARIABLE: &str = "NTCOPY_PROFILE";
+/// More than any profile has.
+const LARGEST_BYTES: u64 = 1 << 20;
 /// The profile of every user of a machine, for those who have none of their own.
 pub const SYSTEM_PATH: &str = "/etc/ntcopy/profile.toml";
 
@@ -156,8 +159,8 @@ impl Profile {
     }
 
     fn read_for(path: &Path, here: &Machine) -> Result<Profile, ProfileError> {
-        let text = fs::read_to_string(path)
-            .map_err(|cause| ProfileError::Read { path: path.to_owned(), cause })?;
+        let text =
+            text_of(path).map_err(|cause| ProfileError::Read { path: path.to_owned(), cause })?;
         let profile = Profile::from_toml(&text)
             .map_err(|what| ProfileError::Format { path: path.to_owned(), what })?;
         if let Some(difference) = profile.machine.difference(here) {
@@ -191,6 +194,16 @@ impl Profile {
             failed(cause)
         })
     }
+}
+
+/// The text of a regular file, which has an end and is not waited for.
+fn text_of(path: &Path) -> io::Result<String> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = String::new();
+    File::open(path)?.take(LARGEST_BYTES).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// Where a profile is, and what it says.

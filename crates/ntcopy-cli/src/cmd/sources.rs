@@ -70,7 +70,7 @@ pub fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
     for place in places {
         let said = || format!("cannot read {}", place.display());
         fs::metadata(place).with_context(said)?;
-        if place.is_file() {
+        if !place.is_dir() {
             folders.push(place.clone());
         } else {
             let before = folders.len();

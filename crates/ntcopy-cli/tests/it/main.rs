@@ -18,6 +18,7 @@ mod bench_usage;
 mod calibrate;
 mod compare;
 mod ddio;
+mod endless_records;
 mod footprint;
 mod foreign_text;
 mod help_wrapping;

@@ -5,9 +5,11 @@
 //! its tools read in many languages; lists that it cannot give back number for number stay lists.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer as Hdr, Serializer as _, V2DeflateSerializer};
 use serde::de::Error as _;
@@ -21,6 +23,13 @@ const PAIRS: [(&str, &str); 2] = [("latency_ns", "answers"), ("round_trip_ns", "
 
 /// Significant digits that histograms of samples keep of their values.
 const DIGITS: u8 = 3;
+
+/// Bytes of one, before it is deflated: more than all counts of [`DIGITS`] digits take.
+const LARGEST_BYTES: u64 = 1 << 20;
+
+/// Bytes before the counts, and before the deflated bytes.
+const HEAD_BYTES: usize = 40;
+const DEFLATED_HEAD_BYTES: usize = 8;
 
 /// A sample's series as a line has them.
 #[derive(Default, Serialize, Deserialize)]
@@ -107,15 +116,35 @@ fn packed(values: &[u64], counts: &[u64]) -> Option<String> {
 /// The values and the counts of a histogram's text.
 fn unpacked(text: &str) -> Result<(Vec<u64>, Vec<u64>), String> {
     let bytes = STANDARD.decode(text).map_err(|error| format!("not base64: {error}"))?;
-    let histogram: Histogram<u64> = Hdr::new()
-        .deserialize(&mut bytes.as_slice())
-        .map_err(|error| format!("not of HdrHistogram's form V2: {error}"))?;
+    let histogram: Histogram<u64> = inflated(&bytes)
+        .and_then(|bytes| Hdr::new().deserialize(&mut bytes.as_slice()).map_err(|e| e.to_string()))
+        .map_err(|why| format!("not of HdrHistogram's form V2: {why}"))?;
     let steps = histogram.iter_recorded();
     Ok(steps.map(|step| (step.value_iterated_to(), step.count_at_value())).unzip())
 }
 
+/// The bytes that are deflated in these. The library makes as much room as they ask for, which is
+/// looked at here.
+fn inflated(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let deflated = bytes.get(DEFLATED_HEAD_BYTES..).ok_or("it is cut short")?;
+    let mut inflated = Vec::new();
+    let mut decoder = ZlibDecoder::new(deflated).take(LARGEST_BYTES);
+    decoder.read_to_end(&mut inflated).map_err(|error| error.to_string())?;
+    let number = |at: usize| Some(u32::from_be_bytes(inflated.get(at..at + 4)?.try_into().ok()?));
+    let counts = inflated.len().checked_sub(HEAD_BYTES).ok_or("it is cut short")?;
+    if number(4).map(|bytes| bytes as usize) != Some(counts) {
+        return Err(format!("it has {counts} bytes of counts, and says another number"));
+    }
+    match number(12) {
+        Some(digits) if digits <= u32::from(DIGITS) => Ok(inflated),
+        _ => Err(format!("it is of more than {DIGITS} digits")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -194,6 +223,35 @@ mod tests {
             let line = json!({"histograms": {"latency_ns": {"counts": "answers", "hdr": hdr}}});
             let error = read(&line.to_string()).unwrap_err().to_string();
             assert!(error.contains("histogram `latency_ns`: not "), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_histogram_that_asks_for_more_room_than_it_fills_is_refused() {
+        let head = |counts: u32, digits: u32| -> Vec<u8> {
+            let head = [0x1c84_9313, counts, 0, digits].map(u32::to_be_bytes).concat();
+            let range = [1, 1 << 40, 1.0_f64.to_bits()].map(u64::to_be_bytes).concat();
+            [head, range].concat()
+        };
+        let packed = |plain: &[u8]| {
+            let mut bytes = 0x1c84_9314_u32.to_be_bytes().to_vec();
+            let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), Default::default());
+            encoder.write_all(plain).unwrap();
+            let deflated = encoder.finish().unwrap();
+            bytes.extend(u32::try_from(deflated.len()).unwrap().to_be_bytes());
+            STANDARD.encode([bytes, deflated].concat())
+        };
+        let filled =
+            |counts: usize| [head(u32::try_from(counts).unwrap(), 3), vec![2; counts]].concat();
+        assert_eq!(unpacked(&packed(&filled(3))).unwrap().1, [1, 1, 1]);
+        let huge = vec![0; 100 << 20];
+        for (plain, why) in [
+            (head(u32::MAX, 3), "says another number"),
+            ([head(u32::try_from(huge.len()).unwrap(), 3), huge].concat(), "says another number"),
+            (head(0, 5), "of more than 3 digits"),
+        ] {
+            let error = unpacked(&packed(&plain)).unwrap_err();
+            assert!(error.contains(why), "{error}");
         }
     }
 

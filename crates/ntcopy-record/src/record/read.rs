@@ -1,15 +1,18 @@
 //! Reading a record back: strict about what is there, tolerant of a cut-short end.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::foreign;
+use crate::{file, foreign};
 
 use super::{
     Cell, FILE_NAME, FORMAT, Header, Line, Look, MISSES_PERMILLE, Machine, Params, RunError,
     Sample, Unavailable, word,
 };
+
+/// Numbers that the samples of a record may have in all: packed as histograms, a small file could
+/// take all memory.
+const MOST_NUMBERS: usize = 16 << 20;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
@@ -61,10 +64,13 @@ impl Record {
     /// left out, and [`Record::complete`] is false.
     pub fn read(path: impl AsRef<Path>) -> Result<Record, ReadError> {
         let path = path.as_ref();
-        let file = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
+        let named = if path.is_dir() { path.join(FILE_NAME) } else { path.to_path_buf() };
         // Bytes, not a string: a crash may cut a line inside a character.
-        let bytes = fs::read(&file).map_err(|cause| ReadError::Io { file: file.clone(), cause })?;
-        Record::parse(&file, &bytes)
+        let bytes = match file::read(&named) {
+            Ok(bytes) => bytes,
+            Err(cause) => return Err(ReadError::Io { file: named, cause }),
+        };
+        Record::parse(&named, &bytes)
     }
 
     /// Reads a record from the bytes of its file; `file` only names it in errors.
@@ -137,41 +143,63 @@ fn of_lines<'l>(mut next: impl FnMut() -> Option<&'l [u8]>) -> Result<Record, Wr
         errors: Vec::new(),
         complete: false,
     };
-    let mut numbers = BTreeSet::new();
+    let mut seen = Seen::default();
     while let Some(line) = next() {
         if record.complete {
             return Err("a line after the line of type `end`".into());
         }
-        record.add(parsed(line)?, &mut numbers)?;
+        record.add(parsed(line)?, &mut seen)?;
     }
     Ok(record)
 }
 
-impl Record {
-    /// Adds a line to those that have been read, with cells of these numbers.
-    fn add(&mut self, line: Line, numbers: &mut BTreeSet<u32>) -> Result<(), Wrong> {
-        let known = |cell: u32| match numbers.contains(&cell) {
+/// What was read of a record so far.
+#[derive(Default)]
+struct Seen {
+    cells: BTreeSet<u32>,
+    /// In the series of its samples.
+    numbers: usize,
+}
+
+impl Seen {
+    fn known(&self, cell: u32) -> Result<(), Wrong> {
+        match self.cells.contains(&cell) {
             true => Ok(()),
             false => Err(Wrong::What(format!("cell {cell} is used before its own line"))),
-        };
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample) -> Result<(), Wrong> {
+        self.known(sample.cell)?;
+        self.numbers += sample.series.values().map(Vec::len).sum::<usize>();
+        match self.numbers > MOST_NUMBERS {
+            true => Err(Wrong::What(format!("samples of more than {MOST_NUMBERS} numbers"))),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Record {
+    /// Adds a line to those that have been read.
+    fn add(&mut self, line: Line, seen: &mut Seen) -> Result<(), Wrong> {
         match line {
             Line::Header(_) => return Err("a second line of type `header`".into()),
             Line::Machine(_) => return Err("a second line of type `machine`".into()),
             Line::Cell(cell) => {
-                if !numbers.insert(cell.cell) {
+                if !seen.cells.insert(cell.cell) {
                     return Err(Wrong::What(format!("a second cell with number {}", cell.cell)));
                 }
                 self.cells.push(cell);
             }
             Line::Sample(sample) => {
-                known(sample.cell)?;
+                seen.sample(&sample)?;
                 if sample.elapsed_ns == 0 {
                     return Err("a sample that took no time (`elapsed_ns` is 0)".into());
                 }
                 self.samples.push(sample);
             }
             Line::Look(look) => {
-                known(look.cell)?;
+                seen.known(look.cell)?;
                 if !(1..=MISSES_PERMILLE).contains(&look.misses_permille) {
                     let permille = look.misses_permille;
                     let what =
@@ -181,11 +209,11 @@ impl Record {
                 self.looks.push(look);
             }
             Line::Error(error) => {
-                known(error.cell)?;
+                seen.known(error.cell)?;
                 self.errors.push(error);
             }
             Line::Unavailable(unavailable) => {
-                unavailable.cell.map_or(Ok(()), known)?;
+                unavailable.cell.map_or(Ok(()), |cell| seen.known(cell))?;
                 self.unavailable.push(unavailable);
             }
             Line::End(end) => {

@@ -1,3 +1,4 @@
+use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -170,4 +171,20 @@ fn congestion_control_is_told_of_cells_with_tcp_and_their_own_goes_first() {
     assert_eq!(of(Some("bbr"), [&chosen, &chosen]), "reno");
     assert_eq!(of(Some("bbr"), [&[("family", "unix")], &[("family", "udp6")]]), "");
     assert_eq!(of(Some("bbr"), [&[("family", "unix")], &[("family", "tcp6")]]), "bbr");
+}
+
+#[test]
+fn samples_that_unpack_to_more_than_memory_holds_are_refused() {
+    let mut record = pairs(&["copy"], 1, &[1000]);
+    let packed: Vec<u64> = (1..=2000).collect();
+    let series = [("latency_ns".to_owned(), packed), ("answers".to_owned(), vec![1; 2000])];
+    record.samples[0].series = series.into();
+    let [header, machine, cell, sample, ..] = &lines(&record)[..] else { panic!("a sample") };
+    let [head, sample] = [[header, machine, cell].as_slice(), &[sample]]
+        .map(|lines| text(&lines.iter().map(|line| (*line).clone()).collect::<Vec<_>>()));
+    assert!(sample.contains("histograms"), "{sample}");
+    let most = MOST_NUMBERS / 4000;
+    assert!(parse(&(head.clone() + &sample.repeat(most))).is_ok());
+    let error = refused(&(head + &sample.repeat(most + 1)));
+    assert!(error.contains("of more than 16777216 numbers"), "{error}");
 }

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use ntcopy_record::foreign;
+use ntcopy_record::{file, foreign};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -20,10 +20,8 @@ pub const PREFIX: &str = "ntcopy-survey-1 ";
 
 /// Bytes that a data line carries: below the 16 KiB at which container logs are split.
 const CHUNK_BYTES: usize = 6000;
-/// No record is larger, packed or unpacked: a node may be broken, and must not take all memory. The
-/// largest that there is has less than 1 MiB.
+/// No record is larger when packed: a node may be broken, and must not take all memory.
 const LARGEST_PACKED_BYTES: u64 = 16 << 20;
-const LARGEST_RAW_BYTES: u64 = 64 << 20;
 /// Packed as small as goes in a moment.
 const ZSTD_LEVEL: i32 = 12;
 
@@ -142,7 +140,7 @@ impl Reader {
         self.is_told = false;
         let begin: Begin =
             parsed(text).map_err(|error| format!("a `begin` line that cannot be read: {error}"))?;
-        if begin.packed_bytes > LARGEST_PACKED_BYTES || begin.raw_bytes > LARGEST_RAW_BYTES {
+        if begin.packed_bytes > LARGEST_PACKED_BYTES || begin.raw_bytes > file::LARGEST_BYTES {
             return Err(format!("it is to have {} bytes, too many", begin.raw_bytes));
         }
         self.open = Some(Open { begin, packed: Vec::new(), chunks: 0 });

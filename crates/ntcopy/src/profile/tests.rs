@@ -138,3 +138,19 @@ fn a_profile_that_was_named_must_exist_and_others_need_not() {
     profile().write(&own).unwrap();
     assert_eq!(find(config).unwrap().unwrap(), Found { path: own, profile: profile() });
 }
+
+#[test]
+fn what_has_no_end_is_refused_and_not_read() {
+    let folder = folder();
+    let fifo = folder.path().join("fifo");
+    let status = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(status.success());
+    for path in [fifo.as_path(), Path::new("/dev/zero")] {
+        let error = Profile::read(path).unwrap_err();
+        let ProfileError::Read { cause, .. } = error else { panic!("{error}") };
+        assert_eq!(cause.to_string(), "it is not a regular file");
+    }
+    let huge = folder.path().join("huge");
+    File::create(&huge).unwrap().set_len(1 << 40).unwrap();
+    assert!(matches!(Profile::read(&huge), Err(ProfileError::Format { .. })));
+}

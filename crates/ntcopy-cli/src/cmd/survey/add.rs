@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ntcopy_record::foreign::visible;
-use ntcopy_record::{FILE_NAME, Record};
+use ntcopy_record::{FILE_NAME, Record, file};
 use ntcopy_survey::engine::machine_id;
 use ntcopy_survey::store::{Added, Entry, Origin, Store};
 use ntcopy_survey::summary::MachineId;
@@ -65,13 +65,13 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn put(store: &mut Store, file: &Path, fleet: &str, node: Option<&str>) -> anyhow::Result<Added> {
-    let raw = fs::read(file).map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
-    let record = Record::parse(file, &raw)?;
-    let machine = node.map_or_else(|| machine_of(file, &record), |node| machine_id(fleet, node));
+fn put(store: &mut Store, path: &Path, fleet: &str, node: Option<&str>) -> anyhow::Result<Added> {
+    let raw = file::read(path).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+    let record = Record::parse(path, &raw)?;
+    let machine = node.map_or_else(|| machine_of(path, &record), |node| machine_id(fleet, node));
     let fleet = node.map(|_| fleet.to_owned());
     let origin = Origin { machine, fleet, node: node.map(str::to_owned), asked: None };
-    Ok(store.insert(&Entry::parse(file, raw, origin)?)?)
+    Ok(store.insert(&Entry::parse(path, raw, origin)?)?)
 }
 
 /// The machine of a record that has no name: one for each folder and kind of machine.
