@@ -10,6 +10,10 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 pub struct Counter(AtomicU64);
 
 impl Counter {
+    pub const fn new() -> Counter {
+        Counter(AtomicU64::new(0))
+    }
+
     pub fn up(&self) {
         self.add(1);
     }

@@ -1,14 +1,15 @@
-//! The options that both daemons have, and the file for what a command line leaves out.
+//! The options that both daemons have.
 
-use std::ffi::OsString;
-use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use toml::{Table, Value};
 use tracing::level_filters::LevelFilter;
 
 use crate::address::{Address, Place};
+
+/// The heading of options that a file can't have: with one of them a daemon does something else
+/// than to serve.
+pub const INSTEAD: &str = "Instead of serving";
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
@@ -46,6 +47,9 @@ pub struct Options {
     /// What is logged on standard error: error, warn, info, or debug, which has every request
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log_level: LevelFilter,
+    /// Checks the settings and the files that they name, then ends
+    #[arg(long, help_heading = INSTEAD)]
+    pub check: bool,
     /// Threads for `spawn_blocking`, per worker.
     #[arg(skip)]
     pub blocking_threads: usize,
@@ -56,48 +60,6 @@ impl Options {
         let cpus = || std::thread::available_parallelism().map_or(1, usize::from);
         self.workers.map_or_else(cpus, usize::from)
     }
-}
-
-/// The words of a command line, the program's name first, with those of the file that `--config`
-/// names before the others.
-pub(crate) fn with_file(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
-    let mut words = words.into_iter();
-    let (mut all, mut given): (Vec<_>, _) = (words.next().into_iter().collect(), Vec::new());
-    while let Some(word) = words.next() {
-        let path = match word.to_str() {
-            Some("--config") => words.next(),
-            Some(text) => text.strip_prefix("--config=").map(OsString::from),
-            None => None,
-        };
-        match path {
-            Some(path) => words_of(Path::new(&path), &mut all)?,
-            None => given.push(word),
-        }
-    }
-    all.extend(given);
-    Ok(all)
-}
-
-fn words_of(path: &Path, words: &mut Vec<OsString>) -> Result<(), String> {
-    let wrong = |error: &dyn Display| format!("{}: {error}", path.display());
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
-    let file: Table = text.parse().map_err(|error: toml::de::Error| wrong(&error))?;
-    for (name, value) in file {
-        let values = match value {
-            Value::Array(list) => list,
-            one => vec![one],
-        };
-        for value in values {
-            let word = match value {
-                Value::Boolean(false) => continue,
-                Value::Boolean(true) => format!("--{name}"),
-                Value::String(text) => format!("--{name}={text}"),
-                other => format!("--{name}={other}"),
-            };
-            words.push(word.into());
-        }
-    }
-    Ok(())
 }
 
 /// A number of bytes: `4096`, `64KiB`, `16MiB`, `4GiB`.
@@ -125,53 +87,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Debug, Parser)]
-    #[command(args_override_self = true)]
-    struct Daemon {
-        #[command(flatten)]
-        options: Options,
-    }
-
-    fn parse(text: &str, words: &[&str]) -> Result<Options, String> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        let words = [&["d"], words, &["--config", file.path().to_str().unwrap()]].concat();
-        let words = with_file(words.into_iter().map(OsString::from).collect())?;
-        let daemon = Daemon::try_parse_from(words).map_err(|error| error.to_string())?;
-        Ok(daemon.options)
-    }
-
-    #[test]
-    fn the_command_line_wins_over_the_file_and_lists_add_up() {
-        let file = "listen = [\"unix:/run/s\", \"/run/t\"]\nworkers = 3\nhead-timeout = 0.5\n\
-                    log-level = \"warn\"\n";
-        let options = parse(file, &["--workers=2", "--listen", "tcp:127.0.0.1:1"]).unwrap();
-        assert_eq!(
-            Place::all(&options.listen).iter().map(ToString::to_string).collect::<Vec<_>>(),
-            ["unix:/run/s", "unix:/run/t", "tcp:127.0.0.1:1"]
-        );
-        assert_eq!(options.workers(), 2);
-        assert_eq!(options.head_timeout, Duration::from_millis(500));
-        assert_eq!(options.log_level, LevelFilter::WARN);
-    }
-
-    #[test]
-    fn a_mistake_is_named() {
-        for (text, named) in [
-            ("speed = 3\n", "--speed"),
-            ("\nlisten = [\n", "line 2"),
-            ("listen = [\"nowhere\"]\n", "nowhere"),
-            ("workers = 0\n", "1..=1024"),
-            ("idle-timeout = 0\n", "more than 0"),
-        ] {
-            let error = parse(text, &[]).unwrap_err();
-            assert!(error.contains(named), "{text:?}: {error}");
-        }
-    }
 
     #[test]
     fn sizes() {

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use tracing::level_filters::LevelFilter;
 
-use crate::options::with_file;
+use crate::log::{Log, say};
+use crate::settings::with_files;
 
 pub const USAGE: u8 = 2;
 
@@ -24,13 +25,16 @@ impl Program {
     /// What the command line asks for; or the code to end with, where it is wrong or asked for words
     /// alone.
     pub fn settings<S: clap::Parser>(self) -> Result<S, ExitCode> {
-        let words = with_file(std::env::args_os().collect());
+        let words = with_files(std::env::args_os().collect(), S::command());
         let words = words.map_err(|why| self.fail(USAGE, why))?;
-        S::try_parse_from(words).map_err(|error| {
+        S::try_parse_from(words.all).map_err(|error| {
             if !error.use_stderr() {
                 return self.print(error.render());
             }
             let _ = error.print();
+            for file in words.files {
+                self.fail(USAGE, format_args!("with the settings of {}", file.display()));
+            }
             ExitCode::from(USAGE)
         })
     }
@@ -45,19 +49,14 @@ impl Program {
 
     /// A line on standard error. Where it can't be written either, there is the code.
     pub fn fail(self, code: u8, error: impl Display) -> ExitCode {
-        let _ = writeln!(io::stderr(), "{}: {error}", self.0);
+        say(format_args!("{}: {error}", self.0));
         ExitCode::from(code)
     }
 
-    /// Has what is logged go to standard error from now on.
-    pub fn log(self, level: LevelFilter) {
-        tracing_subscriber::fmt()
-            .with_writer(io::stderr)
-            .with_target(false)
-            .with_max_level(level)
-            // A line that can't be written is lost: saying so in the same place would end the
-            // thread.
-            .log_internal_errors(false)
-            .init();
+    /// Has what is logged go to standard error from now on, for as long as what is returned is
+    /// held.
+    pub fn log(self, level: LevelFilter) -> Result<Log, ExitCode> {
+        let begun = Log::begin(level);
+        begun.map_err(|error| self.fail(1, format_args!("cannot start the log's thread: {error}")))
     }
 }

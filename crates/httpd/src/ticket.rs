@@ -11,6 +11,7 @@ use rustix::net::{Shutdown, shutdown};
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
+use crate::log::lost;
 use crate::metrics::Text;
 use crate::options::Options;
 
@@ -89,6 +90,8 @@ impl Core {
         Counts::tell(self.workers.iter().map(|worker| &worker.counts), &mut text);
         let idle = self.idle.load(Ordering::Relaxed).max(0);
         text.family("gauge", "connections_idle", "Connections that wait for a request.", idle);
+        let help = "Lines of the log that were not written: what reads it was too slow.";
+        text.family("counter", "log_lines_lost_total", help, lost());
         (self.report)(&mut text);
         text.end()
     }

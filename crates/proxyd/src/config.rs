@@ -69,9 +69,6 @@ pub struct Config {
     /// What a pipe holds
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = size)]
     pub pipe_size: u64,
-    /// Checks the settings and the files that they name, then ends
-    #[arg(long)]
-    pub check: bool,
 }
 
 impl Config {

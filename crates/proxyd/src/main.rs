@@ -14,11 +14,14 @@ fn main() -> ExitCode {
         Ok(config) => config,
         Err(code) => return code,
     };
-    program.log(config.options.log_level);
+    let _log = match program.log(config.options.log_level) {
+        Ok(log) => log,
+        Err(code) => return code,
+    };
     // A mistake in the files that are named is one of usage.
     match config.offered() {
         Err(error) => return program.fail(USAGE, format_args!("{error:#}")),
-        Ok(_) if config.check => return ExitCode::SUCCESS,
+        Ok(_) if config.options.check => return ExitCode::SUCCESS,
         Ok(_) => {}
     }
     match run(config) {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use httpd::program::Program;
 use storaged::config::Config;
-use storaged::serve::serve;
+use storaged::serve::{check, serve};
 
 fn main() -> ExitCode {
     let program = Program::begin("storaged");
@@ -12,8 +12,12 @@ fn main() -> ExitCode {
         Ok(config) => config,
         Err(code) => return code,
     };
-    program.log(config.options.log_level);
-    match serve(config) {
+    let _log = match program.log(config.options.log_level) {
+        Ok(log) => log,
+        Err(code) => return code,
+    };
+    let done = if config.options.check { check(&config) } else { serve(config) };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => program.fail(1, format_args!("{error:#}")),
     }

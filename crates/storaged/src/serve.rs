@@ -10,13 +10,14 @@ use anyhow::Context as _;
 use httpd::metrics::Text;
 use httpd::{Conn, Place, Server, Service, Signals, raise_file_limit};
 use ntcopy::socket::Support;
+use rustix::fs::Access;
 
 use crate::answer::Asked;
 use crate::config::Config;
 use crate::send::Mode;
 use crate::session::session;
 use crate::shared::{Counters, DISK, LISTS, Shared, Worker};
-use crate::store::Store;
+use crate::store::{INDEX, Store};
 
 /// Descriptors for everything but connections and open objects.
 const OTHER_FILES: u64 = 512;
@@ -44,6 +45,15 @@ impl Service for Shared {
         let help = "1 if the kernel takes MSG_NTCOPY; if 0, nt and adaptive copy.";
         text.family("gauge", "hints", help, hints);
     }
+}
+
+/// Whether the folder that the settings name holds a store that this user may write.
+pub fn check(config: &Config) -> anyhow::Result<()> {
+    let index = config.data.join(INDEX);
+    let found = rustix::fs::access(&index, Access::READ_OK | Access::WRITE_OK);
+    found.with_context(|| {
+        format!("{} holds no store that this user may write: {INDEX}", config.data.display())
+    })
 }
 
 /// Serves until a signal comes, then ends what is in flight; a second one ends it at once.

@@ -35,7 +35,7 @@ use crate::fault::point;
 type Row<'a> = (u64, u64, u64, &'a str, &'a [u8; 32]);
 const OBJECTS: TableDefinition<'_, &str, Row<'_>> = TableDefinition::new("objects");
 
-const INDEX: &str = "index";
+pub const INDEX: &str = "index";
 const BLOBS: &str = "blobs";
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -115,10 +115,13 @@ fn the_programs_exit_status_tells_what_was_wrong() {
     let (live, bad) = (folder.path().join("p.sock"), folder.path().join("bad.toml"));
     let _listener = UnixListener::bind(&live).unwrap();
     std::fs::write(&bad, "listen = []\nspeed = 3\n").unwrap();
+    let few = folder.path().join("few.toml");
+    std::fs::write(&few, "workers = 1\n").unwrap();
     let (live, bad) = (live.to_str().unwrap(), bad.to_str().unwrap());
+    let few = few.to_str().unwrap();
     for (words, status, said) in [
         ("--speed".to_owned(), 2, "--speed"),
-        (format!("--config {bad}"), 2, "--speed"),
+        (format!("--config {bad}"), 2, "bad.toml:2: there is no setting speed"),
         ("--listen /l".to_owned(), 2, "--backend"),
         ("--backend /b".to_owned(), 2, "--listen"),
         ("--listen /l --backend /b --path pub".to_owned(), 2, "/pub"),
@@ -126,6 +129,7 @@ fn the_programs_exit_status_tells_what_was_wrong() {
         (format!("--listen {live} --backend unix:/b"), 1, "a process listens there"),
         ("--listen tcp:192.0.2.1:1 --backend unix:/b".to_owned(), 1, "192.0.2.1:1"),
         ("--check --listen tcp:127.0.0.1:0 --backend unix:/b".to_owned(), 0, ""),
+        (format!("--backend /b --config {few}"), 2, few),
         (format!("--check --tls-listen /t --backend /b --certificate {bad} --key {bad}"), 2, bad),
     ] {
         let output = program(&words.split(' ').collect::<Vec<_>>()).output().unwrap();

@@ -36,6 +36,42 @@ fn a_folder_has_one_daemon() {
 }
 
 #[test]
+fn a_check_looks_at_the_settings_and_the_folder_and_changes_nothing() {
+    let dir = scratch();
+    let data = dir.path().join("data");
+    let file = dir.path().join("s.toml");
+    let settings = format!("listen = [\"/run/s\"]\ndata = {data:?}\n");
+    let check = |text: &str| {
+        fs::write(&file, text).unwrap();
+        let output = program().arg("--check").arg("--config").arg(&file).output().unwrap();
+        assert!(output.stdout.is_empty());
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, words) = check(&settings);
+    assert!(code == Some(1) && words.contains("holds no store"), "{words}");
+    assert!(!data.exists());
+    let daemon = Daemon::start(dir.path(), &[]);
+    assert_eq!(check(&settings), (Some(0), String::new()), "one that runs is not in its way");
+    assert_eq!(daemon.client().get("/x").status, 404);
+    daemon.stop();
+    assert_eq!(check(&settings), (Some(0), String::new()));
+    for wrong in ["check = true", "open-objects = 0", "mode = \"fast\"", "public-lists = 1"] {
+        let (code, words) = check(&format!("{settings}{wrong}\n"));
+        assert!(code == Some(2) && words.contains("s.toml:3: "), "{wrong}: {words}");
+    }
+}
+
+/// What does something else than to serve is for the command line alone.
+#[test]
+fn every_switch_is_a_setting_or_is_under_its_heading() {
+    let command = <storaged::config::Config as clap::CommandFactory>::command();
+    for arg in command.get_arguments().filter(|arg| !arg.get_action().takes_values()) {
+        let acts = arg.get_help_heading() == Some(httpd::options::INSTEAD);
+        assert!(acts || arg.get_id() == "public_lists", "{}", arg.get_id());
+    }
+}
+
+#[test]
 fn what_is_in_flight_is_finished_and_nothing_begins() {
     let dir = scratch();
     let mut daemon = Daemon::start(dir.path(), &[]);
@@ -227,6 +263,60 @@ fn a_reader_that_is_gone_and_a_full_disk() {
         assert_eq!(quiet.client().get("/none").status, 404);
     }
     quiet.stop();
+}
+
+/// Nobody reads the log, as when what should is stopped: requests are answered, metrics count what
+/// is lost, and the daemon ends.
+#[test]
+fn a_log_that_nobody_reads_stops_nobody() {
+    let dir = scratch();
+    let (_reader, writer) = std::io::pipe().unwrap();
+    let mut daemon = Daemon::start_with(dir.path(), &[], |command| {
+        command.stderr(writer);
+    });
+    let mut client = daemon.client();
+    for _ in 0..100 {
+        client.send(b"GET /none HTTP/1.1\r\nHost: t\r\n\r\n".repeat(100));
+        for _ in 0..100 {
+            assert_eq!(client.answer().unwrap().status, 404);
+        }
+    }
+    assert!(daemon.stat()["log_lines_lost_total"] > 0);
+    daemon.process.signal(Signal::TERM);
+    assert!(daemon.process.wait().success());
+}
+
+/// systemd names the journal's socket by device and inode, which a file has as well.
+#[test]
+fn lines_for_the_journal_have_priorities_and_no_times() {
+    let dir = scratch();
+    let log = dir.path().join("log");
+    let name = || {
+        let file = fs::metadata(&log).unwrap();
+        format!("{}:{}", file.dev(), file.ino())
+    };
+    let daemon = Daemon::start_with(dir.path(), &[], |command| {
+        command.env("JOURNAL_STREAM", name());
+    });
+    assert_eq!(daemon.client().get("/none").status, 404);
+    eventually("the request is logged", || daemon.log().contains("/none"));
+    let lines = daemon.log();
+    for line in lines.lines() {
+        let words = line.strip_prefix("<7>").or(line.strip_prefix("<6>")).expect(line);
+        assert!(words.trim_start().starts_with(|first: char| first.is_alphabetic()), "{line}");
+    }
+    daemon.stop();
+    let file = fs::File::create(&log).unwrap();
+    let mut refused = program();
+    refused.args(["--config", "/none.toml"]).env("JOURNAL_STREAM", name()).stderr(file);
+    assert_eq!(refused.status().unwrap().code(), Some(2));
+    let words = fs::read_to_string(&log).unwrap();
+    assert!(words.starts_with("<3>storaged: /none.toml: "), "{words}");
+    let elsewhere = Daemon::start_with(dir.path(), &[], |command| {
+        command.env("JOURNAL_STREAM", "1:1");
+    });
+    eventually("a line", || elsewhere.log().contains(" INFO "));
+    assert!(!elsewhere.log().contains("<6>"));
 }
 
 /// The disk does not answer lists, or changes: others are served all the same.
