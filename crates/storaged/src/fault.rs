@@ -1,26 +1,36 @@
 //! Steps at which a test can have the daemon die, or have a system call fail.
 //!
-//! `STORAGED_FAULT=WHAT@STEP[:N]`: `WHAT` is `kill` (SIGKILL to oneself, so that nothing is
+//! `STORAGED_FAULT=WHAT@STEP[:N[+]]`: `WHAT` is `kill` (SIGKILL to oneself, so that nothing is
 //! cleaned up), `stall` (the thread stays there for ever, as with a disk that does not answer) or
-//! the number of an errno; `STEP` is what a call of [`point`] names, or `change` for every step of a
-//! PUT or a DELETE; `N` is which time it is reached, from 1, and without it every time. Obeyed where
+//! the number of an errno; `STEP` is what a call of [`point`] names, `change` for every step of a
+//! PUT or a DELETE, or `index` for every one of the index's disk; `N` is which time it is reached, from 1, `N+` that time and all later ones;
+//! without it every time. Obeyed where
 //! debug assertions are on.
 
+use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
 
-/// What, at which step, which time.
-type Fault = (String, String, Option<u64>);
+struct Fault {
+    what: String,
+    step: String,
+    times: RangeInclusive<u64>,
+}
 
 static FAULT: LazyLock<Option<Fault>> = LazyLock::new(|| {
     let text = std::env::var("STORAGED_FAULT").ok()?;
     let (what, step) = text.split_once('@')?;
     let (step, time) = step.split_once(':').map_or((step, None), |(step, time)| (step, Some(time)));
-    let time = time.map(|time| time.parse().expect("STORAGED_FAULT has a number last"));
-    Some((what.to_owned(), step.to_owned(), time))
+    let number = |text: &str| text.parse().expect("STORAGED_FAULT has a number last");
+    let times = match time.map(|time| (time, time.strip_suffix('+'))) {
+        None => 1..=u64::MAX,
+        Some((_, Some(first))) => number(first)..=u64::MAX,
+        Some((only, None)) => number(only)..=number(only),
+    };
+    Some(Fault { what: what.to_owned(), step: step.to_owned(), times })
 });
 static REACHED: AtomicU64 = AtomicU64::new(0);
 
@@ -30,16 +40,21 @@ pub fn point(step: &str) -> Result<(), Errno> {
     if !cfg!(debug_assertions) {
         return Ok(());
     }
-    let Some((what, wanted, time)) = &*FAULT else { return Ok(()) };
-    let is_change = step.starts_with("put.") || step.starts_with("delete.");
-    if wanted != step && !(wanted == "change" && is_change) {
+    let Some(fault) = &*FAULT else { return Ok(()) };
+    let group = match step.split_once('.') {
+        Some(("put" | "delete", _)) => "change",
+        Some((group, _)) => group,
+        None => step,
+    };
+    if fault.step != step && fault.step != group {
         return Ok(());
     }
     let reached = REACHED.fetch_add(1, Ordering::Relaxed) + 1;
-    if time.is_some_and(|time| time != reached) {
+    if !fault.times.contains(&reached) {
         return Ok(());
     }
-    match &**what {
+    tracing::warn!(step, reached, "a fault");
+    match &*fault.what {
         "stall" => loop {
             std::thread::park();
         },

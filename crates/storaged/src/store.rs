@@ -9,7 +9,9 @@
 //! The index has one writer at a time, so conditions hold until the commit, and a commit is durable
 //! when it returns. A file is never written to again: a reader keeps the version that it opened.
 
+mod disk;
 mod error;
+mod index;
 mod object;
 mod open;
 mod upload;
@@ -18,13 +20,15 @@ use std::fs::File;
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
-use redb::{Database, ReadableTable, TableDefinition};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use rustix::io::Errno;
 
 pub use self::error::{CONDITION, IndexError, StoreError};
+pub use self::index::INDEX;
+use self::index::Index;
 pub use self::object::{Meta, Object};
 use self::upload::step;
 pub use self::upload::{Stored, Upload};
@@ -35,7 +39,6 @@ use crate::fault::point;
 type Row<'a> = (u64, u64, u64, &'a str, &'a [u8; 32]);
 const OBJECTS: TableDefinition<'_, &str, Row<'_>> = TableDefinition::new("objects");
 
-pub const INDEX: &str = "index";
 const BLOBS: &str = "blobs";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,9 +53,12 @@ pub struct Query {
 pub struct Store {
     dir: PathBuf,
     blobs: File,
-    /// `None` while it is opened anew.
-    index: RwLock<Option<Database>>,
+    index: Index,
     cache: Mutex<LruCache<String, Arc<Object>>>,
+    /// Files of changes that failed, by their keys: whether the index names them is not known.
+    unsettled: Mutex<Vec<(String, u64)>>,
+    /// The folder, locked.
+    _held: File,
     next: AtomicU64,
 }
 
@@ -80,7 +86,7 @@ impl Store {
             if now.as_ref().is_some_and(|now| now.id == meta.id) {
                 return opened;
             }
-            self.forget(key, meta.id);
+            self.forget(key);
             meta = now.ok_or_else(not_found)?;
         }
     }
@@ -106,7 +112,7 @@ impl Store {
     }
 
     fn look_up(&self, key: &str) -> Result<Option<Meta>, StoreError> {
-        self.with_index("look up", key, |index| {
+        self.read("look up", key, |index| {
             let table = index.begin_read()?.open_table(OBJECTS)?;
             Ok(table.get(key)?.map(|row| Meta::of_row(row.value())))
         })
@@ -116,7 +122,7 @@ impl Store {
     pub fn delete(&self, key: &str, conditions: &Conditions) -> Result<(), StoreError> {
         let gone = self.change(key, conditions, "delete.commit", None)?;
         let Some(meta) = gone else { return Err(StoreError::NotFound { key: key.to_owned() }) };
-        self.clear(key, meta.id);
+        self.remove(meta.id);
         step("delete.answer", "answer for", key, || Ok(()))
     }
 
@@ -128,32 +134,51 @@ impl Store {
         step: &'static str,
         to: Option<&Meta>,
     ) -> Result<Option<Meta>, StoreError> {
-        let changed = self.with_index("change", key, |index| {
+        let mut before = None;
+        let changed = self.index.change(|index| {
             let writing = index.begin_write()?;
-            let before = {
+            {
                 let mut table = writing.open_table(OBJECTS)?;
-                let before = table.get(key)?.map(|row| Meta::of_row(row.value()));
+                before = table.get(key)?.map(|row| Meta::of_row(row.value()));
                 if let Err(error) = hold(conditions, before.as_ref(), key) {
                     return Ok(Err(error));
                 }
                 match to {
                     Some(meta) => table.insert(key, meta.row())?,
+                    None if before.is_none() => return Ok(Ok(())),
                     None => table.remove(key)?,
                 };
-                before
-            };
+            }
             if let Err(errno) = point(step) {
                 return Ok(Err(StoreError::os("commit", key, errno)));
             }
             writing.commit()?;
-            Ok(Ok(before))
+            Ok(Ok(()))
         });
-        changed?
+        self.forget(key);
+        if !matches!(changed, Ok(Ok(()))) {
+            let files = before.iter().chain(to).map(|meta| (key.to_owned(), meta.id));
+            self.unsettled().extend(files);
+        }
+        self.settle();
+        changed.map_err(|cause| StoreError::index("change", key, cause))??;
+        Ok(before)
+    }
+
+    /// Removes the files of failed changes that the index does not name, as soon as it can say so.
+    fn settle(&self) {
+        let files = std::mem::take(&mut *self.unsettled());
+        for (key, id) in files {
+            match self.look_up(&key) {
+                Ok(Some(meta)) if meta.id == id => {}
+                Ok(_) => self.remove(id),
+                Err(_) => self.unsettled().push((key, id)),
+            }
+        }
     }
 
     /// The file of that number has no name any more.
-    fn clear(&self, key: &str, id: u64) {
-        self.forget(key, id);
+    fn remove(&self, id: u64) {
         if let Err(error) = std::fs::remove_file(self.blob(id)) {
             tracing::warn!(%error, id, "cannot remove a file; the next start will");
         }
@@ -163,7 +188,7 @@ impl Store {
     /// query's `after`.
     pub fn list(&self, query: &Query) -> Result<(Vec<(String, Meta)>, bool), StoreError> {
         point("list").map_err(|errno| StoreError::os("list", &*query.prefix, errno))?;
-        self.with_index("list", &query.prefix, |index| {
+        self.read("list", &query.prefix, |index| {
             let table = index.begin_read()?.open_table(OBJECTS)?;
             let from = match query.after >= query.prefix {
                 true => Bound::Excluded(&*query.after),
@@ -184,48 +209,29 @@ impl Store {
         })
     }
 
-    fn forget(&self, key: &str, id: u64) {
-        let mut cache = self.cache();
-        if cache.peek(key).is_some_and(|object| object.meta.id == id) {
-            cache.pop(key);
-        }
+    fn forget(&self, key: &str) {
+        self.cache().pop(key);
     }
 
     fn cache(&self) -> MutexGuard<'_, LruCache<String, Arc<Object>>> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn unsettled(&self) -> MutexGuard<'_, Vec<(String, u64)>> {
+        self.unsettled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn blob(&self, id: u64) -> PathBuf {
         self.dir.join(BLOBS).join(id.to_string())
     }
 
-    /// Does something with the index. After an error of its disk the library takes nothing more:
-    /// it is opened anew then, as the last commit has left it.
-    fn with_index<T>(
+    fn read<T>(
         &self,
         doing: &'static str,
         what: &str,
         call: impl Fn(&Database) -> Result<T, IndexError>,
     ) -> Result<T, StoreError> {
-        let once = || match &*self.index.read().unwrap_or_else(PoisonError::into_inner) {
-            Some(index) => call(index),
-            None => Err(redb::Error::PreviousIo.into()),
-        };
-        let mut result = once();
-        if result.as_ref().is_err_and(IndexError::is_of_before) {
-            self.open_index_anew();
-            result = once();
-        }
-        result.map_err(|cause| StoreError::index(doing, what, cause))
-    }
-
-    fn open_index_anew(&self) {
-        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
-        *index = None;
-        match open::open_index(&self.dir.join(INDEX)) {
-            Ok(opened) => *index = Some(opened),
-            Err(error) => tracing::error!(%error, "cannot open the index anew"),
-        }
+        self.index.read(call).map_err(|cause| StoreError::index(doing, what, cause))
     }
 }
 
@@ -233,28 +239,5 @@ fn hold(conditions: &Conditions, current: Option<&Meta>, key: &str) -> Result<()
     match conditions.judge(current.map(Meta::current).as_ref()) {
         Verdict::Hold => Ok(()),
         Verdict::Fail | Verdict::Known => Err(StoreError::Condition { key: key.to_owned() }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn put(store: &Arc<Store>, key: &str) {
-        let upload = Upload::begin(Arc::clone(store), key.to_owned(), String::new(), 0).unwrap();
-        upload.commit(&Conditions::default()).unwrap();
-    }
-
-    /// After an error of its disk the index is as its last commit has left it.
-    #[test]
-    fn an_index_that_failed_is_opened_anew() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Arc::new(Store::open(dir.path(), 4.try_into().unwrap()).unwrap());
-        put(&store, "a");
-        *store.index.write().unwrap() = None;
-        put(&store, "b");
-        let query = Query { prefix: String::new(), after: String::new(), limit: 9 };
-        let keys: Vec<_> = store.list(&query).unwrap().0.into_iter().map(|o| o.0).collect();
-        assert_eq!(keys, ["a", "b"]);
     }
 }

@@ -4,21 +4,19 @@ use std::io;
 
 use rustix::io::Errno;
 
-/// What the library says; its own type is large.
+/// Why the index could not do it.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct IndexError(Box<redb::Error>);
-
-impl IndexError {
-    /// After an error of its disk the library takes nothing more.
-    pub(super) fn is_of_before(&self) -> bool {
-        matches!(*self.0, redb::Error::PreviousIo)
-    }
+pub enum IndexError {
+    #[error("it is out of use: its disk has failed, and it could not be recovered yet")]
+    Lost,
+    /// What the library says; its own type is large.
+    #[error(transparent)]
+    Library(Box<redb::Error>),
 }
 
 impl<E: Into<redb::Error>> From<E> for IndexError {
     fn from(error: E) -> IndexError {
-        IndexError(Box::new(error.into()))
+        IndexError::Library(Box::new(error.into()))
     }
 }
 
@@ -49,9 +47,16 @@ impl StoreError {
     }
 
     pub(super) fn index(doing: &'static str, what: &str, cause: IndexError) -> StoreError {
-        match &*cause.0 {
-            redb::Error::Io(error) => StoreError::io(doing, what, error),
-            _ => StoreError::Index { doing, what: what.to_owned(), cause },
+        let io = match &cause {
+            IndexError::Library(error) => match &**error {
+                redb::Error::Io(error) => Some(error),
+                _ => None,
+            },
+            IndexError::Lost => None,
+        };
+        match io {
+            Some(error) => StoreError::io(doing, what, error),
+            None => StoreError::Index { doing, what: what.to_owned(), cause },
         }
     }
 
@@ -66,6 +71,9 @@ impl StoreError {
             }
             StoreError::Os { errno: Errno::MFILE | Errno::NFILE | Errno::NOMEM, .. } => {
                 (503, "out of descriptors or memory; try again")
+            }
+            StoreError::Index { cause: IndexError::Lost, .. } => {
+                (503, "the disk has failed, and the index is not recovered yet; try again")
             }
             StoreError::Os { .. } | StoreError::Index { .. } => {
                 (500, "the disk, or something else, failed")

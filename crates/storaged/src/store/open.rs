@@ -5,18 +5,17 @@ use std::fs::{self, File};
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, RwLock};
 
 use anyhow::{Context as _, bail};
 use lru::LruCache;
-use redb::{Database, DatabaseError, ReadableTable};
+use redb::{Database, ReadableDatabase, ReadableTable};
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 
-use super::{BLOBS, INDEX, IndexError, OBJECTS, Store};
-
-const NEW_INDEX: &str = "index.new";
-/// Memory for pages of the index.
-const INDEX_CACHE_BYTES: usize = 16 << 20;
+use super::index::{INDEX, Index, NEW_INDEX, Open};
+use super::{BLOBS, IndexError, OBJECTS, Store};
 
 impl Store {
     /// Takes hold of a folder, made if it isn't there, and removes what a dead process was
@@ -24,33 +23,39 @@ impl Store {
     pub fn open(dir: &Path, open_objects: NonZeroUsize) -> anyhow::Result<Store> {
         let (path, blobs) = (dir.join(INDEX), dir.join(BLOBS));
         fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        let folder = hold(dir)?;
         if !path.exists() {
             must_be_empty(dir)?;
             make(dir).with_context(|| format!("cannot make the index of {}", dir.display()))?;
         }
-        let index = match open_index(&path) {
-            Err(DatabaseError::DatabaseAlreadyOpen) => bail!(
-                "{} is in use by another process: stop it, or choose another folder",
-                dir.display()
-            ),
-            index => index.with_context(|| path.display().to_string())?,
-        };
-        let named = ids(&index).with_context(|| path.display().to_string())?;
+        let index = Open::path(&path).with_context(|| path.display().to_string())?;
+        let named = ids(&index.database).with_context(|| path.display().to_string())?;
         let next =
             sweep(&blobs, &named).with_context(|| format!("cannot clear {}", blobs.display()))?;
         Ok(Store {
             blobs: File::open(&blobs)
                 .with_context(|| format!("cannot open {}", blobs.display()))?,
             dir: dir.to_owned(),
-            index: RwLock::new(Some(index)),
+            index: Index::new(dir, index),
             cache: Mutex::new(LruCache::new(open_objects)),
+            unsettled: Mutex::default(),
+            _held: folder,
             next: AtomicU64::new(next),
         })
     }
 }
 
-pub(super) fn open_index(path: &Path) -> Result<Database, DatabaseError> {
-    redb::Builder::new().set_cache_size(INDEX_CACHE_BYTES).open(path)
+/// Locks a folder for as long as what is returned is open.
+fn hold(dir: &Path) -> anyhow::Result<File> {
+    let shown = dir.display();
+    let folder = File::open(dir).with_context(|| format!("cannot open {shown}"))?;
+    match rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => {
+            bail!("{shown} is in use by another process: stop it, or choose another folder")
+        }
+        locked => locked.with_context(|| format!("cannot lock {shown}"))?,
+    }
+    Ok(folder)
 }
 
 /// Makes an index beside its place, and gives it its name once it is whole: with it the folder is.
@@ -60,8 +65,9 @@ fn make(dir: &Path) -> Result<(), IndexError> {
     unless_gone(fs::remove_file(&new))?;
     unless_gone(fs::remove_dir(&blobs))?;
     fs::create_dir(&blobs)?;
-    let index = Database::create(&new)?;
-    let writing = index.begin_write()?;
+    let file = File::options().read(true).write(true).create_new(true).open(&new)?;
+    let index = Open::file(file)?;
+    let writing = index.database.begin_write()?;
     writing.open_table(OBJECTS)?;
     writing.commit()?;
     drop(index);

@@ -27,7 +27,7 @@ pub struct Upload {
     file: File,
     hasher: Box<blake3::Hasher>,
     pub bytes: u64,
-    /// Whether the index may name the file.
+    /// The file is the store's.
     kept: bool,
 }
 
@@ -79,19 +79,11 @@ impl Upload {
             content_type: std::mem::take(&mut self.content_type),
             digest: *self.hasher.finalize().as_bytes(),
         };
-        let before = match self.store.change(&self.key, conditions, "put.commit", Some(&meta)) {
-            Ok(before) => before,
-            Err(error) => {
-                self.kept = self
-                    .store
-                    .look_up(&self.key)
-                    .map_or(true, |now| now.is_some_and(|now| now.id == self.id));
-                return Err(error);
-            }
-        };
+        // From here on the store removes it, if it gets no name.
         self.kept = true;
+        let before = self.store.change(&self.key, conditions, "put.commit", Some(&meta))?;
         if let Some(before) = &before {
-            self.store.clear(&self.key, before.id);
+            self.store.remove(before.id);
         }
         step("put.answer", "answer for", &self.key, || Ok(()))?;
         Ok(Stored { created: before.is_none(), etag: meta.etag() })

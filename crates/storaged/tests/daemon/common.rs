@@ -47,6 +47,14 @@ impl Daemon {
         })
     }
 
+    /// That, or `None` if it does not start.
+    pub fn try_start_with_fault(dir: &Path, fault: &str) -> Option<Daemon> {
+        Daemon::try_start_with(dir, &[], |command| {
+            command.env("STORAGED_FAULT", fault);
+        })
+        .ok()
+    }
+
     /// One that may have only so much of something.
     pub fn start_limited(dir: &Path, what: Resource, most: u64) -> Daemon {
         Daemon::start_with(dir, &[], |command| {
@@ -58,6 +66,16 @@ impl Daemon {
     }
 
     pub fn start_with(dir: &Path, args: &[&str], change: impl FnOnce(&mut Command)) -> Daemon {
+        Daemon::try_start_with(dir, args, change)
+            .unwrap_or_else(|log| panic!("the daemon did not start: {log}"))
+    }
+
+    /// That, or the log of one that does not start.
+    fn try_start_with(
+        dir: &Path,
+        args: &[&str],
+        change: impl FnOnce(&mut Command),
+    ) -> Result<Daemon, String> {
         let unix = dir.join("socket");
         let log = dir.join("log");
         let stderr = fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
@@ -81,7 +99,8 @@ impl Daemon {
         let tcp = args.iter().any(|arg| arg.starts_with("tcp:"));
         for _ in 0..2 + usize::from(tcp) {
             let Some(Ok(line)) = lines.next() else {
-                panic!("the daemon did not start: {}", daemon.log());
+                daemon.process.wait();
+                return Err(daemon.log());
             };
             if let Some(address) = line.strip_prefix("listening on tcp:") {
                 daemon.tcp = Some(address.parse().unwrap());
@@ -90,7 +109,7 @@ impl Daemon {
                 daemon.metrics = address.parse().unwrap();
             }
         }
-        daemon
+        Ok(daemon)
     }
 
     /// Ticks of a CPU that it has used, a hundredth of a second each.
