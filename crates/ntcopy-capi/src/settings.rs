@@ -2,9 +2,9 @@
 
 use std::ffi::{CString, c_char, c_int};
 use std::ptr;
-use std::sync::OnceLock;
 
 use ntcopy::SettingsError;
+use once_cell::race::OnceBox;
 
 use crate::boundary::{Errno, answer, write_out};
 
@@ -33,12 +33,12 @@ pub unsafe extern "C" fn ntcopy_init(message: *mut *const c_char) -> c_int {
 
 /// The error as C text that lives as long as the process: every call answers the same.
 fn text_of(error: &SettingsError) -> *const c_char {
-    static TEXT: OnceLock<CString> = OnceLock::new();
+    static TEXT: OnceBox<CString> = OnceBox::new();
     TEXT.get_or_init(|| {
         // A file name, and so a message, may hold anything but NUL; what came from the
         // environment holds none either.
         let bytes = error.to_string().into_bytes().into_iter().filter(|byte| *byte != 0);
-        CString::new(bytes.collect::<Vec<u8>>()).unwrap_or_default()
+        Box::new(CString::new(bytes.collect::<Vec<u8>>()).unwrap_or_default())
     })
     .as_ptr()
 }

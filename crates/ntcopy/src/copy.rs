@@ -4,7 +4,7 @@ use core::ptr;
 
 use crate::hint::Hints;
 use crate::path::{Method, Path};
-use crate::policy::{MIN_STREAMED_BYTES, Policy};
+use crate::policy::MIN_STREAMED_BYTES;
 use crate::{arch, fence, settings};
 
 /// Copies all of `source` into `destination` and says which path it took.
@@ -119,21 +119,20 @@ unsafe fn copy_apart(
         return Path::LIBC;
     }
     // SAFETY: the caller guarantees the memory and the fence.
-    unsafe { copy_by(settings::policy(), to, from, len_bytes, total_bytes, hints) }
+    unsafe { copy_by(to, from, len_bytes, total_bytes, hints) }
 }
 
 /// # Safety
 ///
 /// The same as [`copy_unfenced`], and the sides don't overlap.
 unsafe fn copy_by(
-    policy: &Policy,
     to: *mut u8,
     from: *const u8,
     len_bytes: usize,
     total_bytes: u64,
     hints: Hints,
 ) -> Path {
-    let path = policy.choose_copy(len_bytes, total_bytes, hints);
+    let path = settings::policy().choose_copy(len_bytes, total_bytes, hints);
     // SAFETY: the caller guarantees the memory and the fence; `settings` lets no policy in whose
     // methods the CPU doesn't have.
     unsafe {

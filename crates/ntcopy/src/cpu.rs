@@ -85,13 +85,18 @@ pub struct Cpu {
 impl Cpu {
     /// Looks at the CPU that the calling thread runs on.
     pub fn detect() -> Cpu {
-        #[cfg(target_arch = "x86_64")]
-        let mut cpu = x86::read(raw_cpuid::CpuIdReaderNative);
-        #[cfg(not(target_arch = "x86_64"))]
-        let mut cpu = Cpu::without_cpuid();
+        let mut cpu = Cpu::by_cpuid();
         cpu.features = features::detect();
         cpu.sysfs_caches = sysfs::caches();
         cpu
+    }
+
+    /// What CPUID says, without a look at sysfs.
+    pub(crate) fn by_cpuid() -> Cpu {
+        #[cfg(target_arch = "x86_64")]
+        return x86::read(raw_cpuid::CpuIdReaderNative);
+        #[cfg(not(target_arch = "x86_64"))]
+        return Cpu::without_cpuid();
     }
 
     /// Vendor, family, model and stepping in one word: `GenuineIntel-6-207-2`.

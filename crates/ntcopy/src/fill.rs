@@ -4,7 +4,7 @@ use core::ptr;
 
 use crate::hint::Hint;
 use crate::path::{Method, Path};
-use crate::policy::{MIN_STREAMED_BYTES, Policy};
+use crate::policy::MIN_STREAMED_BYTES;
 use crate::{arch, fence, settings};
 
 /// Fills all of `destination` with `value` and says which path it took.
@@ -68,21 +68,14 @@ pub(crate) unsafe fn fill_part_unfenced(
         return Path::LIBC;
     }
     // SAFETY: the caller guarantees the memory and the fence.
-    unsafe { fill_by(settings::policy(), to, value, len_bytes, total_bytes, hint) }
+    unsafe { fill_by(to, value, len_bytes, total_bytes, hint) }
 }
 
 /// # Safety
 ///
 /// The same as [`fill_unfenced`].
-unsafe fn fill_by(
-    policy: &Policy,
-    to: *mut u8,
-    value: u8,
-    len_bytes: usize,
-    total_bytes: u64,
-    hint: Hint,
-) -> Path {
-    let path = policy.choose_fill(len_bytes, total_bytes, value, hint);
+unsafe fn fill_by(to: *mut u8, value: u8, len_bytes: usize, total_bytes: u64, hint: Hint) -> Path {
+    let path = settings::policy().choose_fill(len_bytes, total_bytes, value, hint);
     // SAFETY: the caller guarantees the memory and the fence; `settings` lets no policy in whose
     // methods the CPU doesn't have or that couldn't store the value.
     unsafe {

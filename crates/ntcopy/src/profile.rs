@@ -45,7 +45,7 @@ pub struct Machine {
 impl Machine {
     /// The machine that this program runs on.
     pub fn this() -> Machine {
-        let (cpu, facts) = (Cpu::detect(), Facts::detect());
+        let (cpu, facts) = (Cpu::by_cpuid(), Facts::detect());
         Machine {
             signature: cpu.signature(),
             model_name: cpu.model_name,
@@ -155,15 +155,16 @@ impl Profile {
     ///
     /// It can't be read or understood, or is another machine's.
     pub fn read(path: &Path) -> Result<Profile, ProfileError> {
-        Profile::read_for(path, &Machine::this())
+        Profile::read_for(path, Machine::this)
     }
 
-    fn read_for(path: &Path, here: &Machine) -> Result<Profile, ProfileError> {
+    /// Asks for the machine once there is a profile.
+    fn read_for(path: &Path, here: impl FnOnce() -> Machine) -> Result<Profile, ProfileError> {
         let text =
             text_of(path).map_err(|cause| ProfileError::Read { path: path.to_owned(), cause })?;
         let profile = Profile::from_toml(&text)
             .map_err(|what| ProfileError::Format { path: path.to_owned(), what })?;
-        if let Some(difference) = profile.machine.difference(here) {
+        if let Some(difference) = profile.machine.difference(&here()) {
             return Err(ProfileError::OtherMachine { path: path.to_owned(), difference });
         }
         match profile.policy.unavailable() {

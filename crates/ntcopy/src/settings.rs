@@ -30,7 +30,7 @@ static PLAIN_FILLS_BELOW: AtomicU64 = AtomicU64::new(0);
 
 /// The policy of this process.
 #[inline]
-pub(crate) fn policy() -> &'static Policy {
+pub(crate) fn policy() -> place::InUse {
     place::policy()
 }
 

@@ -1,19 +1,25 @@
 //! What the environment of a process does to it, seen from outside: this test starts itself.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
-use ntcopy::profile::{Machine, Profile};
+use ntcopy::profile::{Machine, Profile, SYSTEM_PATH};
 use ntcopy::{Hints, Method, Policy, Settings, copy, init};
 
 /// Runs [`child`] in a process of its own.
 fn run(what: &str, environment: &[(&str, &str)]) -> Output {
+    command(what, environment).output().unwrap()
+}
+
+fn command(what: &str, environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["child", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
     for name in ["NTCOPY_ISA", "NTCOPY_THRESHOLD", "NTCOPY_TURNS", "NTCOPY_PROFILE"] {
         command.env_remove(name);
     }
     command.env("NTCOPY_PROFILE", "none").env("CHILD_DOES", what);
-    command.envs(environment.iter().copied()).output().unwrap()
+    command.envs(environment.iter().copied());
+    command
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -29,6 +35,12 @@ fn child() {
             Ok(settings) => println!("settings: {settings:?}"),
             Err(error) => println!("error: {error}"),
         },
+        Ok("count") => {
+            let before = reads();
+            let between = reads();
+            copy(&mut to, &from, Hints::NONTEMPORAL_DESTINATION);
+            println!("read: {:?}", (between - before, reads() - between));
+        }
         Ok("copy") => {
             println!("path: {}", copy(&mut to, &from, Hints::NONTEMPORAL_DESTINATION));
             println!("auto: {}", copy(&mut to, &from, Hints::AUTO));
@@ -36,6 +48,28 @@ fn child() {
         }
         _ => println!("nothing to do"),
     }
+}
+
+/// The calls of read(2) and its kind of this process so far.
+fn reads() -> u64 {
+    let counts = std::fs::read_to_string("/proc/self/io").unwrap();
+    let line = counts.lines().find_map(|line| line.strip_prefix("syscr: "));
+    line.unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_first_copy_reads_no_file_where_there_is_no_profile() {
+    if Path::new(SYSTEM_PATH).exists() || !Path::new("/proc/self/io").exists() {
+        println!("not run: this machine has a profile, or a kernel that doesn't count");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().to_str().unwrap();
+    let mut command = command("count", &[("HOME", home), ("XDG_CONFIG_HOME", home)]);
+    let said = text(&command.env_remove("NTCOPY_PROFILE").output().unwrap().stdout);
+    let counted = said.split("read: (").nth(1).unwrap().split(')').next().unwrap();
+    let (looking, copying) = counted.split_once(", ").unwrap();
+    assert_eq!(looking, copying, "calls to read the count, and with a copy");
 }
 
 #[test]

@@ -6,6 +6,9 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 use crate::policy::Policy;
 
+/// A copy: no thread waits until there is something to refer to.
+pub(crate) type InUse = Policy;
+
 const UNSET: u8 = 0;
 const BEING_SET: u8 = 1;
 const SET: u8 = 2;
@@ -24,27 +27,26 @@ static POLICY: Once =
 
 /// The policy of this CPU.
 #[inline]
-pub(super) fn policy() -> &'static Policy {
+pub(super) fn policy() -> InUse {
     if POLICY.state.load(Ordering::Acquire) != SET {
-        set();
+        return first_use();
     }
     // SAFETY: the state is SET, so that the value is written and won't be again.
-    unsafe { (*POLICY.value.get()).assume_init_ref() }
+    unsafe { (*POLICY.value.get()).assume_init() }
 }
 
+/// Who comes while another thread is at it asks CPUID, too: a child of a fork doesn't have that
+/// thread, and a signal handler has interrupted it.
 #[cold]
-fn set() {
+fn first_use() -> Policy {
+    let policy = Policy::for_cpu();
     let take =
         POLICY.state.compare_exchange(UNSET, BEING_SET, Ordering::Relaxed, Ordering::Relaxed);
     if take.is_ok() {
         // SAFETY: this thread alone took the state away from UNSET; no thread reads before SET.
-        let policy = unsafe { (*POLICY.value.get()).write(Policy::for_cpu()) };
-        super::install(policy);
+        unsafe { (*POLICY.value.get()).write(policy) };
+        super::install(&policy);
         POLICY.state.store(SET, Ordering::Release);
-        return;
     }
-    // Another thread is at it; a few CPUIDs take microseconds.
-    while POLICY.state.load(Ordering::Acquire) != SET {
-        core::hint::spin_loop();
-    }
+    policy
 }

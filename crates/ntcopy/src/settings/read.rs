@@ -1,9 +1,9 @@
 //! Reading the settings, once, and keeping what was wrong with them.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::OnceLock;
+
+use once_cell::race::OnceBox;
 
 use super::env::{BadVariable, Overrides};
 use crate::policy::Policy;
@@ -45,7 +45,11 @@ struct Read {
     error: Option<SettingsError>,
 }
 
-static READ: OnceLock<Read> = OnceLock::new();
+pub(crate) type InUse = &'static Policy;
+
+/// What was read first. Threads that come at once each read, and go by the first: none waits for
+/// another, which a child of a fork doesn't have, and which a signal handler has interrupted.
+static READ: OnceBox<Read> = OnceBox::new();
 
 /// Reads the settings, if nothing has yet, and says whether all of them can be followed.
 ///
@@ -60,9 +64,8 @@ static READ: OnceLock<Read> = OnceLock::new();
 /// or is another machine's. What is wrong is left out, all else is followed, and every later call
 /// answers the same.
 pub fn init() -> Result<&'static Settings, &'static SettingsError> {
-    let read = READ.get_or_init(read);
-    match &read.error {
-        None => Ok(&read.settings),
+    match &get().error {
+        None => Ok(Settings::current()),
         Some(error) => Err(error),
     }
 }
@@ -70,13 +73,13 @@ pub fn init() -> Result<&'static Settings, &'static SettingsError> {
 impl Settings {
     /// What the library goes by in this process, mistakes left out. [`init`] tells of those.
     pub fn current() -> &'static Settings {
-        &READ.get_or_init(read).settings
+        &get().settings
     }
 }
 
 /// The policy of this process.
 #[inline]
-pub(super) fn policy() -> &'static Policy {
+pub(super) fn policy() -> InUse {
     match READ.get() {
         Some(read) => &read.settings.policy,
         None => first_use(),
@@ -85,16 +88,21 @@ pub(super) fn policy() -> &'static Policy {
 
 #[cold]
 fn first_use() -> &'static Policy {
-    let mut is_first = false;
-    let read = READ.get_or_init(|| {
-        is_first = true;
-        read()
-    });
+    let is_first = READ.get().is_none() && READ.set(Box::new(read())).is_ok();
+    let read = get();
     if let (true, Some(error)) = (is_first, &read.error) {
-        // It is not eprintln!, which panics where standard error is closed.
-        let _ = writeln!(io::stderr(), "ntcopy: {error}; going on without it");
+        let line = format!("ntcopy: {error}; going on without it\n");
+        // Not by the standard library's stream, which has a lock. A line that can't be written
+        // changes nothing.
+        let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
     }
     &read.settings.policy
+}
+
+fn get() -> &'static Read {
+    let read = READ.get_or_init(|| Box::new(read()));
+    super::install(&read.settings.policy);
+    read
 }
 
 /// The environment, except in a program that was given more rights than who started it: there it
@@ -117,6 +125,5 @@ fn read() -> Read {
         }
     };
     let policy = overrides.apply(policy);
-    super::install(&policy);
     Read { settings: Settings { policy, origin, overrides }, error }
 }

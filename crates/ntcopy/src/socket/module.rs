@@ -2,8 +2,8 @@
 
 use std::ffi::{c_int, c_ulong};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -57,7 +57,7 @@ pub(super) fn info() -> Result<Option<uapi::ModuleInfo>, Errno> {
         Err(errno) => return Err(errno),
     };
     let mut info = uapi::ModuleInfo::default();
-    ioctl(&device, uapi::IOC_INFO, &mut info)?;
+    ioctl(device.as_fd(), uapi::IOC_INFO, &mut info)?;
     Ok(Some(info))
 }
 
@@ -125,26 +125,43 @@ fn ask(request: u32, argument: &mut uapi::Socket) -> Result<Answer<uapi::Socket>
     }
 }
 
+/// The device's descriptor, or one of the two below. No lock and no memory: a child of a fork and a
+/// signal handler may ask.
+static DEVICE: AtomicI32 = AtomicI32::new(NOT_ASKED);
+const NOT_ASKED: c_int = -1;
+const NONE: c_int = -2;
+
 /// The device, opened at the first question and kept: the process holds the module in the kernel
 /// from then on. A process that found none doesn't look again.
-fn device() -> Result<Option<&'static OwnedFd>, Errno> {
-    static DEVICE: OnceLock<Option<OwnedFd>> = OnceLock::new();
-    if let Some(device) = DEVICE.get() {
-        return Ok(device.as_ref());
-    }
-    let opened = match open(uapi::MODULE_PATH, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
-        Ok(device) => Some(device).filter(speaks_our_interface),
+fn device() -> Result<Option<BorrowedFd<'static>>, Errno> {
+    let known = DEVICE.load(Ordering::Acquire);
+    let device = if known == NOT_ASKED { keep(open_device()?) } else { known };
+    // SAFETY: a descriptor that `keep` has kept stays open until the process ends.
+    Ok((device >= 0).then(|| unsafe { BorrowedFd::borrow_raw(device) }))
+}
+
+fn open_device() -> Result<Option<OwnedFd>, Errno> {
+    match open(uapi::MODULE_PATH, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(device) => Ok(Some(device).filter(|device| speaks_our_interface(device.as_fd()))),
         // Not there, or not for us.
         Err(
             Errno::NOENT | Errno::NXIO | Errno::NODEV | Errno::NOTDIR | Errno::ACCESS | Errno::PERM,
-        ) => None,
+        ) => Ok(None),
         // No answer to the question: too many open files, no memory.
-        Err(errno) => return Err(errno),
-    };
-    Ok(DEVICE.get_or_init(|| opened).as_ref())
+        Err(errno) => Err(errno),
+    }
 }
 
-fn speaks_our_interface(device: &OwnedFd) -> bool {
+/// Keeps what was opened, unless another thread was first; gives what is kept.
+fn keep(opened: Option<OwnedFd>) -> c_int {
+    let ours = opened.as_ref().map_or(NONE, AsRawFd::as_raw_fd);
+    match DEVICE.compare_exchange(NOT_ASKED, ours, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => opened.map_or(NONE, IntoRawFd::into_raw_fd),
+        Err(theirs) => theirs,
+    }
+}
+
+fn speaks_our_interface(device: BorrowedFd<'_>) -> bool {
     let mut info = uapi::ModuleInfo::default();
     ioctl(device, uapi::IOC_INFO, &mut info).is_ok() && OtherSeries::of(&info).is_none()
 }
@@ -155,7 +172,7 @@ trait Argument {}
 impl Argument for uapi::Socket {}
 impl Argument for uapi::ModuleInfo {}
 
-fn ioctl<T: Argument>(device: &OwnedFd, request: u32, argument: &mut T) -> Result<(), Errno> {
+fn ioctl<T: Argument>(device: BorrowedFd<'_>, request: u32, argument: &mut T) -> Result<(), Errno> {
     // SAFETY: the numbers of this interface say the size of their argument, which is the
     // structure's, and a device that isn't the module's doesn't know the numbers; the borrow keeps
     // the structure alive and for itself.
