@@ -7,13 +7,19 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::head::{HEAD_BYTES, Input, Refusal, refuse};
+use crate::pace::Pace;
 use crate::stream::Stream;
 use crate::ticket::Ticket;
+use crate::turn::Turn;
 
-/// What a client may still send after its last answer, so that the close doesn't become a reset
-/// that takes the answer with it; and for how long.
-const LINGER_BYTES: usize = 1 << 20;
-const LINGER: Duration = Duration::from_secs(2);
+/// How long a client may go on sending after its last answer, so that the close doesn't become a
+/// reset that takes the answer with it; and its time for the least of that.
+const LINGER: Duration = Duration::from_secs(30);
+const LINGER_PATIENCE: Duration = Duration::from_secs(5);
+/// What is read at a time of what is thrown away.
+const SCRAP_BYTES: usize = 64 << 10;
+/// Empty lines before a request, which RFC 9112, 2.2, lets a client send.
+const EMPTY_LINES_MAX: u32 = 8;
 
 /// A client's connection. It may be taken apart, to put a layer on the stream.
 pub struct Conn<S = Stream> {
@@ -45,6 +51,17 @@ impl<S: AsyncRead + Unpin> Conn<S> {
     /// has `patience` from its first byte on. `None`: the client is gone, or was idle for too long, or
     /// the server ends.
     pub async fn head(&mut self, patience: Duration) -> Option<Result<usize, Refusal>> {
+        for _ in 0..=EMPTY_LINES_MAX {
+            match self.lines(patience).await {
+                Some(Ok(2)) => self.input.consume(2),
+                found => return found,
+            }
+        }
+        Some(Err(refuse(400, "too many empty lines before a request")))
+    }
+
+    /// The same; an empty line alone is one as well.
+    async fn lines(&mut self, patience: Duration) -> Option<Result<usize, Refusal>> {
         if self.input.is_empty() {
             self.input = Input::default();
             let Conn { stream, input, ticket, .. } = self;
@@ -67,19 +84,20 @@ impl<S: AsyncRead + Unpin> Conn<S> {
         }
     }
 
-    /// Waits a little for the client's own end, after its last answer and the end of sending.
+    /// Waits for the client's own end, after its last answer and the end of sending, and throws away
+    /// what it is still sending: many clients read no answer before they have sent all of a request.
     pub async fn linger(&mut self) {
-        let mut scrap = Input::default();
-        let _ = timeout(LINGER, async {
-            let mut left = LINGER_BYTES;
-            while left > 0 {
-                match scrap.fill(&mut self.stream, left.min(64 << 10)).await {
-                    Ok(bytes) if bytes > 0 => left -= bytes,
-                    _ => return,
-                }
+        let (mut scrap, mut turn) = (Input::default(), Turn::default());
+        let mut pace = Pace::new(LINGER_PATIENCE);
+        let until_its_end = async {
+            while let Ok(Ok(bytes @ 1..)) =
+                pace.within(scrap.fill(&mut self.stream, SCRAP_BYTES)).await
+            {
                 scrap.clear();
+                pace.moved(bytes as u64);
+                turn.moved(bytes as u64).await;
             }
-        })
-        .await;
+        };
+        let _ = timeout(LINGER, until_its_end).await;
     }
 }

@@ -17,7 +17,8 @@
 //!   once, and parsed once ([`parse_request`]). [`Body`] says which bytes are content; inside a
 //!   chunk they can be spliced past it.
 //! - [`splice`] has the pipes, and what goes through them.
-//! - [`Pace`] is the one clock for peers that are slow, in both directions.
+//! - [`Pace`] is the one clock for peers that are slow, in both directions; [`Turn`] lets none that is
+//!   fast keep the others of its worker waiting.
 
 pub mod address;
 mod body;
@@ -39,6 +40,7 @@ pub mod splice;
 mod stream;
 mod target;
 mod ticket;
+mod turn;
 
 pub use address::{Address, Place};
 pub use body::{Body, Chunks, Event};
@@ -54,3 +56,4 @@ pub use signals::{Signals, raise_file_limit};
 pub use stream::{Stream, is_silent};
 pub use target::{Target, is_spelled, parse_authority, parse_target};
 pub use ticket::{Counts, Stop, Ticket};
+pub use turn::{TURN_BYTES, Turn};

@@ -17,9 +17,6 @@ use crate::request::{Method, forwards};
 use crate::tls;
 use crate::worker::Worker;
 
-/// Empty lines before a request, which RFC 9112, 2.2, lets a client send.
-const EMPTY_LINES_MAX: u32 = 8;
-
 /// A client's connection after its handshake.
 struct Client {
     worker: Rc<Worker>,
@@ -87,18 +84,11 @@ impl Client {
     /// The length of the next request's head, which is at the start of the input; `None` if the
     /// connection has ended.
     async fn head(&mut self) -> Option<Result<usize, Refusal>> {
-        let patience = self.worker.shared.config.options.head_timeout;
-        for _ in 0..=EMPTY_LINES_MAX {
-            match self.conn.head(patience).await {
-                Some(Ok(2)) => self.conn.input.consume(2),
-                None => {
-                    self.leave().await;
-                    return None;
-                }
-                found => return found,
-            }
+        let head = self.conn.head(self.worker.shared.config.options.head_timeout).await;
+        if head.is_none() {
+            self.leave().await;
         }
-        Some(Err(Refusal { status: 400, reason: "too many empty lines before a request" }))
+        head
     }
 
     /// What is to be passed on of a request; or what answers it instead, and ends the connection

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use httpd::{Body as Incoming, Conn, Framing, HEAD_BYTES, Pace, Refusal, TimedOut};
+use httpd::{Body as Incoming, Conn, Framing, HEAD_BYTES, Pace, Refusal, TimedOut, Turn};
 use ntcopy::socket::Support;
 use percent_encoding::percent_decode_str;
 use rustix::fd::AsFd;
@@ -20,8 +20,6 @@ use crate::send::{Outgoing, Set, choose};
 use crate::shared::{Work, Worker};
 use crate::store::{CONDITION, Query, Store, StoreError, Upload};
 
-/// Bytes that one connection moves before the others get their turn.
-const TURN_BYTES: usize = 8 << 20;
 /// Bytes that are read of a body at a time.
 const READ_BYTES: u64 = 256 << 10;
 /// Most objects of one page of a list.
@@ -191,7 +189,7 @@ async fn put(
     if request.expects_continue && conn.input.is_empty() && !body.is_done() {
         conn.say(b"HTTP/1.1 100 Continue\r\n\r\n", config.send_timeout).await?;
     }
-    let mut pace = Pace::new(config.options.body_timeout);
+    let (mut pace, mut turn) = (Pace::new(config.options.body_timeout), Turn::default());
     while !body.is_done() {
         let Ok((taken, content)) = body.next(&conn.input.bytes) else {
             return Some(last.error(400, "the chunked body is malformed"));
@@ -220,6 +218,7 @@ async fn put(
         conn.input.consume(taken);
         worker.counters().received.add(content as u64);
         pace.moved(taken as u64);
+        turn.moved(taken as u64).await;
     }
     let conditions = request.conditions.clone();
     let stored = shared.wait(Work::Change, move || upload.commit(&conditions)).await;
@@ -288,7 +287,7 @@ impl Sending<'_> {
     /// In as many pieces as the peer needs; an error if the connection can't go on.
     async fn send(mut self) -> Result<(), ()> {
         let patience = self.worker.shared.config.send_timeout;
-        let (mut pace, mut sent, mut turn) = (Pace::new(patience), 0, 0);
+        let (mut pace, mut sent, mut turn) = (Pace::new(patience), 0, Turn::default());
         while !self.outgoing.is_done() {
             let socket = Arc::clone(self.conn.stream.socket());
             let (stream, outgoing) = (&mut self.conn.stream, &mut self.outgoing);
@@ -296,12 +295,8 @@ impl Sending<'_> {
             match pace.drained(socket, sent, room).await {
                 Ok(Ok(bytes)) => {
                     sent += bytes as u64;
-                    turn += bytes;
                     pace.moved(bytes as u64);
-                    if turn >= TURN_BYTES {
-                        turn = 0;
-                        tokio::task::yield_now().await;
-                    }
+                    turn.moved(bytes as u64).await;
                 }
                 Ok(Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN)) => return Err(()),
                 Ok(Err(errno)) => {

@@ -126,14 +126,13 @@ fn a_backend_may_answer_before_it_has_the_whole_request() {
     let answer = client.answer().unwrap();
     assert_eq!((answer.status, answer.body.as_slice()), (200, &b"early"[..]));
     assert_eq!((answer.header("connection"), client.rest()), (Some("close"), Vec::new()));
+    // The backend has closed before all of this is sent, and the client reads nothing before.
     for _ in 0..20 {
         let mut client = connect(&server);
         client.send("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 10000000\r\n\r\n");
-        // The answer comes while this is being sent, and the rest is thrown away or refused.
-        let _ = pattern(10_000_000).chunks(100_000).all(|piece| client.try_send(piece));
-        if let Some(head) = client.head() {
-            assert!(head.starts_with("HTTP/1.1 413") || head.starts_with("HTTP/1.1 502"), "{head}");
-        }
+        client.send(pattern(10_000_000));
+        let answer = client.answer().expect("an answer");
+        assert_eq!((answer.status, answer.body.as_slice()), (413, &b"no"[..]));
     }
 }
 

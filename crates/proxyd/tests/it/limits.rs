@@ -221,3 +221,35 @@ fn a_full_queue_is_waited_for_by_many_and_asked_by_one() {
         assert_eq!(client.answer().unwrap().body, b"ok");
     }
 }
+
+/// What the proxy itself refuses, at the head or later, to a client that reads nothing before all of
+/// its body is sent.
+#[test]
+fn a_refusal_reaches_a_client_that_is_still_sending() {
+    let backend = Backend::standard();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.sock");
+    let server = proxy(&backend, |config| {
+        config.method.retain(|method| method != "PATCH");
+        config.path = vec!["/echo".to_owned()];
+        config.options.listen.push(Place(vec![Address::Unix(path.clone())]));
+    });
+    let body = pattern(24 << 20);
+    let length = format!("Content-Length: {}\r\n\r\n", body.len());
+    for (head, status) in [
+        (format!("PUT /secret HTTP/1.1\r\nHost: t\r\n{length}"), 403),
+        (format!("PATCH /echo HTTP/1.1\r\nHost: t\r\n{length}"), 405),
+        (format!("PUT /echo HTTP/1.1\r\n{length}"), 400),
+        (format!("PUT /echo HTTP/1.1\r\nHost: t\r\nExpect: tea\r\n{length}"), 417),
+        ("PUT /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(), 400),
+        ("PUT /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: gzip\r\n\r\n".to_owned(), 501),
+        (format!("PUT /secret HTTP/1.0\r\n{length}"), 403),
+    ] {
+        for mut client in [connect(&server), Peer::connect(&Address::Unix(path.clone()))] {
+            client.send(&head);
+            client.send(&body);
+            let answer = client.answer();
+            assert_eq!(answer.map(|answer| answer.status), Some(status), "{head}");
+        }
+    }
+}

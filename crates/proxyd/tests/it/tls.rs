@@ -118,6 +118,22 @@ fn a_slow_client_gets_the_last_byte_too() {
 }
 
 #[test]
+fn a_refusal_reaches_a_client_that_is_still_sending() {
+    let offer = Offer::new();
+    let (_server, at) = offer.server(|config| config.path = vec!["/echo".to_owned()]);
+    let body = pattern(24 << 20);
+    for (path, lines, status) in [
+        ("/secret", format!("Content-Length: {}", body.len()), 403),
+        ("/echo", "Transfer-Encoding: chunked".to_owned(), 400),
+    ] {
+        let mut client = offer.connect(at);
+        client.send(format!("PUT {path} HTTP/1.1\r\nHost: t\r\n{lines}\r\n\r\n"));
+        client.send(&body);
+        assert_eq!(client.answer().map(|answer| answer.status), Some(status), "{path}");
+    }
+}
+
+#[test]
 fn a_handshake_that_stops_ends_or_is_none_is_let_go() {
     let offer = Offer::new();
     // The beginning of a ClientHello.

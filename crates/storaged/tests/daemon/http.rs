@@ -184,3 +184,74 @@ fn requests_are_counted_and_logged() {
     let line = log.lines().find(|line| line.contains("request=\"GET /o\" status=200"));
     assert!(line.is_some_and(|line| line.contains("body_bytes=10")), "{log}");
 }
+
+/// RFC 9112, 2.2; but not for ever.
+#[test]
+fn empty_lines_before_a_request_are_ignored() {
+    let (_dir, daemon) = daemon(&[]);
+    let mut client = daemon.client();
+    client.send("\r\nPUT /o HTTP/1.1\r\nHost: t\r\nContent-Length: 2\r\n\r\nok\r\n");
+    assert_eq!(client.answer().unwrap().status, 201);
+    client.send("\r\n\r\nHEAD /o HTTP/1.1\r\nHost: t\r\n\r\n");
+    assert!(client.answer_to("HEAD").unwrap().header("content-length") == Some("2"));
+    let mut client = Peer::connect(&daemon.metrics);
+    client.send("\r\nGET /metrics HTTP/1.1\r\nHost: t\r\n\r\n");
+    assert_eq!(client.answer().unwrap().status, 200);
+    let mut client = daemon.client();
+    client.send("\r\n".repeat(9) + "GET /o HTTP/1.1\r\nHost: t\r\n\r\n");
+    assert_eq!(client.answer().unwrap().status, 400);
+}
+
+/// A client that reads nothing before all of its body is sent, as most do.
+#[test]
+fn a_refusal_reaches_a_client_that_is_still_sending() {
+    let (_dir, daemon) = daemon(&["--object-max", "8MiB", "--listen", "tcp:127.0.0.1:0"]);
+    assert_eq!(daemon.client().put("/o", b"").status, 201);
+    let (body, allowed) = (vec![b'x'; 24 << 20], 8 << 20);
+    let length = format!("Content-Length: {}\r\n", body.len());
+    let chunked = format!("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n", body.len());
+    let fails = format!("If-None-Match: *\r\nContent-Length: {allowed}\r\n");
+    for (request, status) in [
+        (format!("PUT /new HTTP/1.1\r\nHost: t\r\n{length}\r\n"), 413),
+        (format!("PUT /new HTTP/1.1\r\nHost: t\r\n{chunked}"), 413),
+        ("PUT /new HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(), 400),
+        (format!("PUT /new HTTP/1.1\r\n{length}\r\n"), 400),
+        (format!("PUT /o HTTP/1.1\r\nHost: t\r\n{fails}\r\n"), 412),
+        (format!("POST /o HTTP/1.1\r\nHost: t\r\n{length}\r\n"), 405),
+        (format!("PUT /new HTTP/1.0\r\n{length}\r\n"), 413),
+    ] {
+        for mut client in [daemon.client(), daemon.tcp_client()] {
+            client.send(&request);
+            client.send(&body[..if status == 412 { allowed } else { body.len() }]);
+            let answer = client.answer();
+            assert_eq!(answer.map(|answer| answer.status), Some(status), "{request}");
+        }
+    }
+}
+
+/// The others of a worker have their turns while it takes a body that never lets it wait.
+#[test]
+fn a_large_body_keeps_nobody_waiting() {
+    let dir = crate::common::scratch();
+    let args = ["--workers", "1", "--listen", "tcp:127.0.0.1:0"];
+    let daemon = Daemon::start(dir.path(), &args);
+    let (mut large, mut small) = (daemon.tcp_client(), daemon.client());
+    let (begun, begins) = std::sync::mpsc::channel();
+    let sending = std::thread::spawn(move || {
+        let piece = vec![b'x'; 1 << 20];
+        let length = 512 << 20;
+        large.send(format!("PUT /o HTTP/1.1\r\nHost: t\r\nContent-Length: {length}\r\n\r\n"));
+        for at in 0..512 {
+            large.send(&piece);
+            // What TCP holds of it is less.
+            if at == 32 {
+                begun.send(()).unwrap();
+            }
+        }
+        assert_eq!(large.answer().unwrap().status, 201);
+    });
+    begins.recv().unwrap();
+    assert_eq!(small.get("/?no=query").status, 400);
+    assert!(!sending.is_finished(), "it waited for all of the body");
+    sending.join().unwrap();
+}
