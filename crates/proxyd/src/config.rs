@@ -1,7 +1,6 @@
 //! The proxy's settings: its command line.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{ArgGroup, Parser};
@@ -73,11 +72,11 @@ pub struct Config {
 
 impl Config {
     /// What clients of TLS are offered, from the files that are named; `None` if none are.
-    pub fn offered(&self) -> anyhow::Result<Option<Arc<ServerConfig>>> {
+    pub fn offered(&self) -> anyhow::Result<Option<ServerConfig>> {
         let (Some(certificate), Some(key)) = (&self.certificate, &self.key) else {
             return Ok(None);
         };
-        Ok(Some(Arc::new(server_config(certificate, key)?)))
+        Ok(Some(server_config(certificate, key)?))
     }
 }
 

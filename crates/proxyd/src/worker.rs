@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use httpd::splice::Pool;
 use ntcopy::socket::Setting;
 use rustls::ServerConfig;
+use rustls::crypto::ring::Ticketer;
+use rustls::server::ProducesTickets;
 
 use crate::config::Config;
 use crate::conn::Conn;
@@ -19,15 +21,20 @@ pub(crate) struct Shared {
     pub(crate) plain_doors: usize,
     /// What clients of TLS are offered.
     tls: Mutex<Option<Arc<ServerConfig>>>,
+    /// Seals what a session needs to be resumed, for its client to keep: however many others come,
+    /// and with another certificate, it still resumes.
+    tickets: Arc<dyn ProducesTickets>,
     pub(crate) hint: Option<Setting>,
     pub(crate) counters: Vec<Arc<Counters>>,
 }
 
 impl Shared {
     pub(crate) fn new(config: Config, plain_doors: usize) -> anyhow::Result<Shared> {
+        let tickets = Ticketer::new()?;
         Ok(Shared {
             plain_doors,
-            tls: Mutex::new(config.offered()?),
+            tls: Mutex::new(offered(&config, &tickets)?),
+            tickets,
             hint: config.mode.setting(),
             counters: (0..config.options.workers()).map(|_| Arc::default()).collect(),
             config: Arc::new(config),
@@ -40,7 +47,7 @@ impl Shared {
 
     /// Offers what is in the files now, unless it is no good.
     pub(crate) fn reload(&self) {
-        match self.config.offered() {
+        match offered(&self.config, &self.tickets) {
             Ok(None) => {}
             Ok(offered) => {
                 *self.tls.lock().unwrap_or_else(PoisonError::into_inner) = offered;
@@ -60,6 +67,17 @@ impl Shared {
     pub(crate) fn is_tls(&self, door: usize) -> bool {
         door >= self.plain_doors
     }
+}
+
+fn offered(
+    config: &Config,
+    tickets: &Arc<dyn ProducesTickets>,
+) -> anyhow::Result<Option<Arc<ServerConfig>>> {
+    let with_tickets = |mut offered: ServerConfig| {
+        offered.ticketer = Arc::clone(tickets);
+        Arc::new(offered)
+    };
+    Ok(config.offered()?.map(with_tickets))
 }
 
 /// What one worker's sessions share.

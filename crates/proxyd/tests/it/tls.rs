@@ -10,8 +10,9 @@ use httpd::Address;
 use proxyd::config::Config;
 use proxyd::server::Server;
 use rustix::process::Signal;
+use rustls::client::Resumption;
 use rustls::version::{TLS12, TLS13};
-use rustls::{ALL_VERSIONS, ClientConfig};
+use rustls::{ALL_VERSIONS, ClientConfig, HandshakeKind};
 use tempfile::TempDir;
 
 use crate::common::{Backend, Peer, config, connect, counters, eventually, pattern};
@@ -130,6 +131,35 @@ fn a_refusal_reaches_a_client_that_is_still_sending() {
         client.send(format!("PUT {path} HTTP/1.1\r\nHost: t\r\n{lines}\r\n\r\n"));
         client.send(&body);
         assert_eq!(client.answer().map(|answer| answer.status), Some(status), "{path}");
+    }
+}
+
+/// However many others come in between, and once the certificate was read anew, too.
+#[test]
+fn sessions_are_resumed() {
+    let offer = Offer::new();
+    let (server, at) = offer.server(|_| {});
+    let visit = |config: &Arc<ClientConfig>| {
+        let mut stream = over(TcpStream::connect(at).unwrap(), config).unwrap();
+        let kind = stream.conn.handshake_kind();
+        stream
+            .write_all(b"GET /length/1 HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        stream.read_to_end(&mut Vec::new()).unwrap();
+        kind == Some(HandshakeKind::Resumed)
+    };
+    for version in [&TLS12, &TLS13] {
+        let [ours, theirs] = [(); 2].map(|()| trust(&offer.cert, &[version]));
+        let mut forgets = (*theirs).clone();
+        forgets.resumption = Resumption::disabled();
+        let forgets = Arc::new(forgets);
+        assert!(!visit(&ours), "{version:?}");
+        for _ in 0..300 {
+            assert!(!visit(&forgets));
+        }
+        assert!(visit(&ours), "{version:?}");
+        server.reloader()();
+        assert!(visit(&ours), "{version:?}, read anew");
     }
 }
 
