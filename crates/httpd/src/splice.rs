@@ -8,6 +8,7 @@
 //! the pipe's count tells the right one: see both functions.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use rustix::io::{Errno, retry_on_intr};
 use rustix::pipe::{
@@ -49,7 +50,8 @@ impl Pipe {
 
 #[derive(Debug)]
 pub struct Pool {
-    idle: Vec<Pipe>,
+    /// The one that was used last at the end; since when each is idle.
+    idle: Vec<(Pipe, Instant)>,
     /// Pipes that are open, idle ones included.
     pub open: usize,
     limit: usize,
@@ -67,7 +69,7 @@ impl Pool {
     /// An empty pipe; `None` if the limit is reached or the system has none left of a useful size:
     /// the caller then copies.
     pub fn take(&mut self) -> Option<Pipe> {
-        if let Some(pipe) = self.idle.pop() {
+        if let Some((pipe, _)) = self.idle.pop() {
             return Some(pipe);
         }
         if self.open >= self.limit {
@@ -92,10 +94,18 @@ impl Pool {
     /// Takes a pipe back; it is closed if it still holds bytes.
     pub fn put(&mut self, pipe: Pipe) {
         if pipe.held == 0 {
-            self.idle.push(pipe);
+            self.idle.push((pipe, Instant::now()));
         } else {
             self.open -= 1;
         }
+    }
+
+    /// Closes pipes that have been idle for so long: this user's other processes and workers have the
+    /// same allowance.
+    pub fn expire(&mut self, patience: Duration) {
+        let idle = self.idle.len();
+        self.idle.retain(|(_, since)| since.elapsed() < patience);
+        self.open -= idle - self.idle.len();
     }
 }
 
@@ -134,6 +144,23 @@ mod tests {
     fn a_pipe_that_is_too_large_to_be_had_is_smaller() {
         let pipe = Pipe::new(1 << 40).unwrap();
         assert!(pipe.capacity >= 4096 && pipe.capacity < 1 << 40, "{}", pipe.capacity);
+    }
+
+    #[test]
+    fn pipes_that_nobody_needs_are_closed_those_in_use_are_not() {
+        let mut pool = Pool::new(4, USEFUL_BYTES);
+        let mut taken: Vec<Pipe> = std::iter::from_fn(|| pool.take()).collect();
+        assert_eq!((taken.len(), pool.open), (4, 4));
+        taken.drain(1..).for_each(|pipe| pool.put(pipe));
+        pool.expire(Duration::from_secs(3600));
+        assert_eq!(pool.open, 4, "they were used a moment ago");
+        pool.expire(Duration::ZERO);
+        assert_eq!((pool.open, pool.idle.len()), (1, 0));
+        assert_eq!(
+            std::iter::from_fn(|| pool.take()).count(),
+            3,
+            "others may be had in their place"
+        );
     }
 
     /// Beyond the soft limit pipes have two pages. The kernel counts by user, and spares those who

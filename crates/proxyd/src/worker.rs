@@ -3,17 +3,22 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use httpd::splice::Pool;
 use ntcopy::socket::Setting;
 use rustls::ServerConfig;
 use rustls::crypto::ring::Ticketer;
 use rustls::server::ProducesTickets;
+use tokio::time::sleep;
 
 use crate::config::Config;
 use crate::conn::Conn;
 use crate::counters::Counters;
 use crate::upstreams::{Upstreams, expire};
+
+/// How long a pipe that nobody needs is kept: a new one costs three system calls.
+const PIPES_IDLE: Duration = Duration::from_secs(5);
 
 pub(crate) struct Shared {
     pub(crate) config: Arc<Config>,
@@ -85,7 +90,17 @@ pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) upstreams: Rc<Upstreams>,
-    pub(crate) pipes: RefCell<Pool>,
+    pub(crate) pipes: Rc<RefCell<Pool>>,
+}
+
+/// Closes, again and again, the pipes that a burst needed and nobody needs now.
+async fn give_back(pipes: Rc<RefCell<Pool>>, counters: Arc<Counters>) {
+    loop {
+        sleep(PIPES_IDLE).await;
+        let mut pipes = pipes.borrow_mut();
+        pipes.expire(PIPES_IDLE);
+        counters.pipes_open.set(pipes.open as u64);
+    }
 }
 
 impl Worker {
@@ -93,11 +108,8 @@ impl Worker {
         let (config, counters) = (&shared.config, &shared.counters[index]);
         let upstreams = Rc::new(Upstreams::new(config, Arc::clone(counters)));
         tokio::task::spawn_local(expire(Rc::clone(&upstreams), config.backend_idle_timeout));
-        Worker {
-            shared: Arc::clone(shared),
-            counters: Arc::clone(counters),
-            upstreams,
-            pipes: RefCell::new(Pool::new(config.pipes, config.pipe_size as usize)),
-        }
+        let pipes = Rc::new(RefCell::new(Pool::new(config.pipes, config.pipe_size as usize)));
+        tokio::task::spawn_local(give_back(Rc::clone(&pipes), Arc::clone(counters)));
+        Worker { shared: Arc::clone(shared), counters: Arc::clone(counters), upstreams, pipes }
     }
 }
