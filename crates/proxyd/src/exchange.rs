@@ -21,7 +21,7 @@ use crate::flow::{Flow, FlowError, Pump};
 use crate::forward::write_response;
 use crate::request::Method;
 use crate::response::{Response, parse_response};
-use crate::upstreams::{Upstream, is_ours};
+use crate::upstreams::{Unavailable, Upstream};
 use crate::worker::Worker;
 
 /// The first read of an answer where its body can be spliced: most heads fit, and what comes
@@ -155,23 +155,25 @@ impl Exchange<'_> {
 
     async fn connect(&mut self, reuse: bool) -> Result<Upstream, Error> {
         self.reused = false;
+        let uploads = match self.asked.framing {
+            Framing::Length(bytes) => bytes > self.client.input.bytes.len() as u64,
+            framing => framing == Framing::Chunked,
+        };
         let client = self.client.stream.socket_mut();
         // What is needed for a while only, is held for a while only.
-        let get = Box::pin(self.worker.upstreams.get(reuse));
+        let get = Box::pin(self.worker.upstreams.get(reuse, uploads));
         let got = tokio::select! {
             biased;
             () = poll_fn(|cx| client.poll_hung_up(cx)) => return Err(Error::gone()),
             got = get => got,
         };
-        got.map_err(|errno| {
-            let busy = "every connection to the backend is taken, and none became free in time";
+        got.map_err(|unavailable| {
             let to = &self.worker.shared.config.backend.0[0];
-            let why = format!("cannot connect: {to}: {errno}");
-            match errno {
-                Errno::AGAIN => Error::new(Side::Proxy, 503, busy),
-                Errno::TIMEDOUT => Error::new(Side::Backend, 504, "timeout: connecting"),
-                ours if is_ours(ours) => Error::new(Side::Proxy, 500, why),
-                _ => Error::new(Side::Backend, 503, why),
+            let why = format!("cannot connect: {to}: {unavailable}");
+            match unavailable {
+                Unavailable::Taken => Error::new(Side::Proxy, 503, unavailable.to_string()),
+                Unavailable::Here(_) => Error::new(Side::Proxy, 500, why),
+                Unavailable::Refused(_) => Error::new(Side::Backend, 503, why),
             }
         })
     }
@@ -197,6 +199,9 @@ impl Exchange<'_> {
             return Poll::Ready(Err(Error::gone()));
         }
         let sending = self.poll_request(cx, &mut up.conn)?;
+        if self.sent_at.is_some() {
+            up.upload = None;
+        }
         // Its end ends the exchange also before the request is done: the backend has said all that it
         // will.
         match (self.poll_answer(cx, up)?, sending) {

@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::config::Config;
-use crate::conn::Conn;
+use crate::conn::{Conn, errno};
 use crate::counters::Counters;
 
 /// How soon a unix backend whose queue was full is asked again, and how late at last: by one who
@@ -28,7 +28,22 @@ pub(crate) struct Upstream {
     /// What was read and not used yet: a head, and what came with it.
     pub(crate) input: Input,
     pub(crate) reused: bool,
+    /// Held while the body of its request is under way.
+    pub(crate) upload: Option<OwnedSemaphorePermit>,
     _permit: OwnedSemaphorePermit,
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unavailable {
+    #[error("every connection to the backend is taken, and none became free in time")]
+    Taken,
+    /// Something lacks here, for which the backend is not to blame.
+    #[error("{0}")]
+    Here(Errno),
+    /// Why the address that was tried last took none.
+    #[error("{0}")]
+    Refused(Errno),
 }
 
 /// All connections of a worker to the backend.
@@ -40,6 +55,9 @@ pub(crate) struct Upstreams {
     limit: usize,
     /// As many exchanges as may have one.
     permits: Arc<Semaphore>,
+    /// As many of these as may wait for their client's body: its client may be slow, and others ask
+    /// meanwhile.
+    uploads: Arc<Semaphore>,
     /// Held by who asks for a new connection: where the backend's queue is full the others wait.
     asking: Mutex<()>,
     /// The one that was used last at the end; since when each is idle.
@@ -55,18 +73,25 @@ impl Upstreams {
             preferred: Cell::new(0),
             limit,
             permits: Arc::new(Semaphore::new(limit)),
+            uploads: Arc::new(Semaphore::new((limit - limit.div_ceil(4)).max(1))),
             asking: Mutex::new(()),
             idle: RefCell::default(),
             counters,
         }
     }
 
-    /// A connection; `reuse` says whether it may have served before. EAGAIN says that others have
-    /// all that there may be, another error why the last address that was tried took none.
-    pub(crate) async fn get(&self, reuse: bool) -> Result<Upstream, Errno> {
-        let permit =
-            timeout(self.config.connect_timeout, Arc::clone(&self.permits).acquire_owned()).await;
-        let permit = permit.map_err(|_| Errno::AGAIN)?.map_err(|_| Errno::INVAL)?;
+    /// A connection; `reuse` says whether it may have served before, `uploads` whether some of the
+    /// request's body is still to come.
+    pub(crate) async fn get(&self, reuse: bool, uploads: bool) -> Result<Upstream, Unavailable> {
+        let permits = async {
+            let upload = match uploads {
+                true => Arc::clone(&self.uploads).acquire_owned().await.ok(),
+                false => None,
+            };
+            (Arc::clone(&self.permits).acquire_owned().await.ok(), upload)
+        };
+        let permits = timeout(self.config.connect_timeout, permits).await;
+        let Ok((Some(permit), upload)) = permits else { return Err(Unavailable::Taken) };
         let lend = |conn, reused| {
             let count = if reused {
                 &self.counters.backend_reuses
@@ -74,7 +99,7 @@ impl Upstreams {
                 &self.counters.backend_connections
             };
             count.up();
-            Upstream { conn, input: Input::default(), reused, _permit: permit }
+            Upstream { conn, input: Input::default(), reused, upload, _permit: permit }
         };
         if reuse && let Some(conn) = self.take() {
             return Ok(lend(conn, true));
@@ -85,15 +110,15 @@ impl Upstreams {
         }
         let addresses = &self.config.backend.0;
         let (count, first) = (addresses.len(), self.preferred.get());
-        let mut failed = Errno::INVAL;
+        let mut failed = Unavailable::Refused(Errno::INVAL);
         for at in (first..first + count).map(|at| at % count) {
             match self.connect(&addresses[at]).await {
                 Ok(stream) => {
                     self.preferred.set(at);
                     return Ok(lend(Conn::Plain(stream), false));
                 }
-                Err(errno) if is_ours(errno) => return Err(errno),
-                Err(errno) => failed = errno,
+                Err(here @ (Unavailable::Here(_) | Unavailable::Taken)) => return Err(here),
+                Err(refused) => failed = refused,
             }
         }
         Err(failed)
@@ -122,27 +147,30 @@ impl Upstreams {
 
     /// Connects. Where the queue of a unix socket is full, of which no event says when it is not, one
     /// asks again, and the others wait for it.
-    async fn connect(&self, address: &Address) -> Result<Stream, Errno> {
+    async fn connect(&self, address: &Address) -> Result<Stream, Unavailable> {
         let until = Instant::now() + self.config.connect_timeout;
-        let turn = timeout_at(until, self.asking.lock()).await.map_err(|_| Errno::AGAIN)?;
+        let full = Unavailable::Refused(Errno::AGAIN);
+        let Ok(turn) = timeout_at(until, self.asking.lock()).await else { return Err(full) };
         let mut wait = ASK_AGAIN[0];
         loop {
-            let (fd, result) = start(address)?;
+            let (fd, result) = start(address).map_err(Unavailable::Here)?;
             match result {
                 Ok(()) | Err(Errno::INPROGRESS) => {
                     drop(turn);
                     let stream = Stream::new(Arc::new(fd));
-                    let mut stream =
-                        stream.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+                    let mut stream = stream.map_err(|error| Unavailable::Here(errno(&error)))?;
                     if result.is_err() {
                         let connected = timeout_at(until, stream.connected()).await;
-                        connected.map_err(|_| Errno::TIMEDOUT)??;
+                        let connected = connected.unwrap_or(Err(Errno::TIMEDOUT));
+                        connected.map_err(Unavailable::Refused)?;
                     }
                     return Ok(stream);
                 }
                 // For TCP this errno means that no local port is left, which waiting may mend as well.
                 Err(Errno::AGAIN) if Instant::now() < until => drop(fd),
-                Err(errno) => return Err(errno),
+                Err(Errno::AGAIN) if matches!(address, Address::Unix(_)) => return Err(full),
+                Err(errno) if is_ours(errno) => return Err(Unavailable::Here(errno)),
+                Err(errno) => return Err(Unavailable::Refused(errno)),
             }
             sleep(wait).await;
             wait = (wait * 2).min(ASK_AGAIN[1]);
@@ -151,7 +179,7 @@ impl Upstreams {
 }
 
 /// Whether something lacks here, for which a backend is not to blame.
-pub(crate) fn is_ours(errno: Errno) -> bool {
+fn is_ours(errno: Errno) -> bool {
     matches!(errno, Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS)
 }
 

@@ -1,6 +1,7 @@
 //! What is too large, what takes too long, and what many clients can make the proxy hold. Deadlines
 //! are short here, patience is not.
 
+use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -190,6 +191,72 @@ fn those_who_wait_in_vain_are_told_and_the_backend_is_not_blamed() {
         assert!(answer.status == 503 && answer.text().contains("taken"), "{answer:?}");
     }
     assert_eq!(counters(&server)["backend_failures_total"], 0);
+}
+
+/// Clients whose bodies never come have some of the connections, and never all of them.
+#[test]
+fn slow_uploads_leave_connections_to_the_others() {
+    let backend = Backend::standard();
+    let server = proxy(&backend, |config| {
+        config.backend_connections = 4;
+        config.connect_timeout = Duration::from_millis(300);
+    });
+    let put = "PUT /echo HTTP/1.1\r\nHost: t\r\n";
+    let slow = |lines: &str, begin: &str| {
+        let mut client = connect(&server);
+        client.send(format!("{put}{lines}\r\n{begin}"));
+        client
+    };
+    let mut first = slow("Content-Length: 5\r\n", "hel");
+    eventually("it has a connection", || backend.heads().len() == 1);
+    let others: Vec<Peer> = (0..4)
+        .flat_map(|_| {
+            let waits = "Content-Length: 5\r\nExpect: 100-continue\r\n";
+            [slow(waits, ""), slow("Transfer-Encoding: chunked\r\n", "5\r\nhel")]
+        })
+        .collect();
+    eventually("they have what they may have", || backend.heads().len() == 3);
+    for _ in 0..3 {
+        assert_eq!(connect(&server).get("/length/5").body, pattern(5));
+        // What came with its head is not waited for.
+        let mut client = slow("Content-Length: 5\r\n", "hello");
+        assert_eq!(client.answer().unwrap().body, b"hello");
+    }
+    eventually("the others are told", || counters(&server)["responses_5xx_total"] == 6);
+    first.send("lo");
+    assert_eq!(first.answer().unwrap().body, b"hello");
+    let mut client = slow("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n");
+    assert_eq!(client.answer().unwrap().body, b"hello", "there is room for another");
+    assert_eq!(counters(&server)["backend_failures_total"], 0);
+    drop(others);
+}
+
+/// Whatever its transport: a queue that is full, and stays so.
+#[test]
+fn a_backend_that_takes_no_connection_is_unavailable() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("b.sock");
+    let unix = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&unix, 0).unwrap();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&tcp, 0).unwrap();
+    let unused = Backend::standard();
+    for at in [Address::Unix(path), Address::Tcp(tcp.local_addr().unwrap())] {
+        let with = |last: Option<&Address>| {
+            proxy(&unused, |config| {
+                config.backend = Place([&at].into_iter().chain(last).cloned().collect());
+                config.connect_timeout = Duration::from_millis(300);
+                config.answer_timeout = Duration::from_millis(300);
+            })
+        };
+        let server = with(None);
+        // The first of them fill the queue.
+        let statuses: Vec<u16> = (0..6).map(|_| connect(&server).get("/").status).collect();
+        assert!(statuses.ends_with(&[503; 3]) && !statuses.contains(&500), "{at}: {statuses:?}");
+        assert_eq!(counters(&server)["backend_failures_total"], 6, "{at}");
+        let server = with(Some(&unused.address));
+        assert_eq!(connect(&server).get("/length/5").body, pattern(5), "{at}: the next one does");
+    }
 }
 
 /// A unix backend whose queue is full, for as long as the backend accepts nothing.
