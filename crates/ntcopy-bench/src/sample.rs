@@ -114,8 +114,13 @@ fn id(experiment: &ExperimentKind, started_unix_ns: u64, command: &[String]) -> 
 /// `$XDG_DATA_HOME/ntcopy/records/<id>`, else `~/.local/share/ntcopy/records/<id>`.
 /// None when neither `XDG_DATA_HOME` nor `HOME` is set to an absolute path.
 pub fn default_place(id: &str) -> Option<PathBuf> {
+    place_in("records", id)
+}
+
+/// The same in another folder than that whose records count for advice.
+pub fn place_in(folder: &str, id: &str) -> Option<PathBuf> {
     let data = ntcopy::folder::of_this_user("XDG_DATA_HOME", ".local/share")?;
-    Some(data.join("ntcopy/records").join(id))
+    Some(data.join("ntcopy").join(folder).join(id))
 }
 
 /// A new record's id for an experiment, as a measurement would make it.

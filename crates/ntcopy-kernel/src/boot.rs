@@ -3,6 +3,7 @@
 mod cpus;
 mod kvm;
 mod launch;
+mod limit;
 mod memory;
 mod pump;
 mod qemu;

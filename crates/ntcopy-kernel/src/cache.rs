@@ -201,10 +201,19 @@ impl Inputs {
     }
 
     pub(crate) fn made(&self, meta: &Meta) -> bool {
-        meta.recipe == RECIPE
-            && meta.kind == self.kind.name()
-            && meta.series == self.series
-            && meta.config == self.config
+        self.differs(meta).is_none()
+    }
+
+    /// What a kernel was made of that is not so now.
+    pub(crate) fn differs(&self, meta: &Meta) -> Option<&'static str> {
+        [
+            (meta.kind == self.kind.name(), "it is of another kind"),
+            (meta.recipe == RECIPE, "this ntcopy builds kernels in another way"),
+            (meta.series == self.series, "the patches have changed"),
+            (meta.config == self.config, "the configuration has changed"),
+        ]
+        .into_iter()
+        .find_map(|(is_same, why)| (!is_same).then_some(why))
     }
 
     /// What is kept of a kernel that was made of these now, without patches.

@@ -34,6 +34,9 @@ pub enum Error {
     },
     #[error("patch {patch} does not apply to Linux {version}:\n{output}")]
     Patch { patch: String, version: String, output: String },
+    /// Behind it is why this source cannot be taken.
+    #[error("the patches are for Linux {made_for}, and this source is {version}{instead}: {cause}")]
+    OtherVersion { made_for: &'static str, version: String, instead: String, cause: Box<Error> },
     #[error("Linux {version} did not accept these settings of the configuration: {}", lost.join("; "))]
     ConfigLost { version: String, lost: Vec<String> },
     #[error("{step} failed:\n{}\nthe whole log: {}", errors.join("\n"), log.display())]

@@ -13,6 +13,27 @@ pub enum Release {
     V6_12,
 }
 
+impl Release {
+    const ALL: [Release; 2] = [Newest, V6_12];
+
+    /// The version of Linux that the series is made for.
+    pub(crate) fn made_for(self) -> &'static str {
+        match self {
+            Newest => "7.3.4",
+            V6_12 => "6.12.117",
+        }
+    }
+
+    /// The one for a source of this version, if its number begins as that one's does.
+    pub(crate) fn of_version(version: &str) -> Option<Self> {
+        let line = |version: &str| {
+            let mut numbers = version.split('.').map(str::to_owned);
+            [numbers.next(), numbers.next()]
+        };
+        Self::ALL.into_iter().find(|release| line(release.made_for()) == line(version))
+    }
+}
+
 /// What is switched on in an x86 kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flavour {
@@ -107,6 +128,17 @@ impl Kind {
         NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
     }
 
+    /// The same kernel of another release, if there is one.
+    pub(crate) fn of_release(self, release: Release) -> Option<Self> {
+        match (self, release) {
+            _ if self.release() == release => Some(self),
+            (Self::Um, V6_12) => Some(Self::Um612),
+            (Self::Um612, Newest) => Some(Self::Um),
+            (Self::X86(_, flavour), release) => Some(Self::X86(release, flavour)),
+            _ => None,
+        }
+    }
+
     /// The kernel that is built for it.
     pub(crate) fn built_as(self) -> Self {
         if self == Self::Kvm { Self::X86(Newest, Plain) } else { self }
@@ -173,6 +205,18 @@ mod tests {
         files.sort();
         files.dedup();
         assert_eq!(files.len(), NAMES.len());
+    }
+
+    #[test]
+    fn the_versions_that_the_series_are_made_for_are_those_that_the_readme_names() {
+        let readme = include_str!("../../../kernel/README.md");
+        for release in Release::ALL {
+            let made_for = format!("Linux {},", release.made_for());
+            assert!(readme.contains(&made_for), "{made_for}");
+            assert_eq!(Release::of_version(release.made_for()), Some(release));
+        }
+        assert_eq!(Release::of_version("6.12.7-rc1"), Some(V6_12));
+        assert_eq!(Release::of_version("6.1.2"), None);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub mod progress;
 mod room;
 mod series;
 mod source;
+pub mod temporary;
 #[cfg(test)]
 mod testing;
 mod tools;

@@ -12,12 +12,12 @@ use crate::progress::Progress;
 
 /// Whether a kernel is the one that would be booted now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", tag = "state", content = "why")]
 pub enum State {
     /// Made of today's series and configuration.
     Current,
-    /// Made of another series or configuration, or superseded by a newer source.
-    Stale,
+    /// Made of something else, and of what.
+    Stale(&'static str),
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -26,6 +26,7 @@ pub struct Entry {
     pub name: String,
     pub path: PathBuf,
     pub size_bytes: u64,
+    #[serde(flatten)]
     pub state: State,
     #[serde(flatten)]
     pub meta: Meta,
@@ -38,16 +39,15 @@ pub fn list(cache: &Cache) -> Result<Vec<Entry>> {
     let mut newest_seen = HashSet::new();
     let mut entries = Vec::new();
     for built in cache.built()? {
-        let mut state = State::Stale;
-        let inputs = Inputs::from_env(built.kind)?;
-        if inputs.made(&built.meta) {
+        let state = match Inputs::from_env(built.kind)?.differs(&built.meta) {
+            Some(why) => State::Stale(why),
             // Only the newest of the kernels from packages is booted; one from a tree may be
             // asked for again as long as its tree lives.
-            let superseded = is_package(&built.meta) && !newest_seen.insert(built.kind);
-            if !superseded {
-                state = State::Current;
+            None if is_package(&built.meta) && !newest_seen.insert(built.kind) => {
+                State::Stale("there is one of a newer source")
             }
-        }
+            None => State::Current,
+        };
         let size_bytes = cache::size_bytes(&built.dir);
         entries.push(Entry {
             name: built.key,

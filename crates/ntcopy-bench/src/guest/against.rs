@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use ntcopy_kernel::temporary::Folder;
 use ntcopy_kernel::{BuildOptions, Built, Error, Series, boot, module, progress};
 use ntcopy_record::{
     Cell, End, ExperimentKind, Header, Line, ReadError, Record, Sample, add_counts, add_series,
@@ -173,8 +174,6 @@ pub enum AgainstError {
     /// A boot's program ended before it measured anything, and has said why.
     #[error("nothing was measured: exit code {0}")]
     NothingMeasured(u8),
-    #[error("cannot make a folder for the boots' records: {0}")]
-    Folder(std::io::Error),
 }
 
 /// Builds both kernels, boots them in turns, and writes one record of it all.
@@ -192,7 +191,7 @@ pub fn measure(
 ) -> Result<Vec<String>, AgainstError> {
     boot::check_boot(request.kernel)?;
     let mut request = request.clone();
-    let folder = tempfile::tempdir().map_err(AgainstError::Folder)?;
+    let folder = Folder::new("ntcopy-record-")?;
     let sides = sides(&request, against, modes)?;
     let mut writer = None;
     let mut complaints = Vec::new();

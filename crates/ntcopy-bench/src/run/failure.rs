@@ -89,6 +89,11 @@ impl Failure {
         move |errno| Failure::Os { doing: doing.into(), errno }
     }
 
+    /// A folder or a file for the time of a command could not be made.
+    pub fn temporary(error: ntcopy_kernel::Error) -> Failure {
+        Failure::Answer(error.to_string())
+    }
+
     pub fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Failure {
         move |error| match Errno::from_io_error(&error) {
             Some(errno) => Failure::Os { doing: doing.into(), errno },

@@ -103,9 +103,9 @@ fn list(json: bool) -> Result<ExitCode, Error> {
 
 /// One kernel, for people.
 fn line(entry: &Entry) -> String {
-    let state = match entry.state {
-        State::Current => "current",
-        State::Stale => "stale",
+    let (state, why) = match entry.state {
+        State::Current => ("current", String::new()),
+        State::Stale(why) => ("stale", format!("; {why}")),
     };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let age = age(now.saturating_sub(entry.meta.built_unix_s));
@@ -114,7 +114,7 @@ fn line(entry: &Entry) -> String {
         SourceId::Tree { path, .. } => path.clone(),
     };
     format!(
-        "{:<28} {state:<8} {:>8}  {age:>12}  {} patches on {source}",
+        "{:<28} {state:<8} {:>8}  {age:>12}  {} patches on {source}{why}",
         entry.name,
         about_size(entry.size_bytes),
         entry.meta.patches.len()

@@ -9,4 +9,5 @@ mod kernel_boot;
 mod kernel_package;
 mod kernel_qemu;
 mod module_booted;
+mod room;
 mod um;

@@ -9,8 +9,8 @@ use std::{env, fs};
 use ntcopy_record::Record;
 
 use crate::common::{
-    PROGRAM, bench, counted, daemons_built, ends, good, is_not_available, json, kernel_built,
-    measured, ntcopy,
+    PROGRAM, bench, counted, daemons_built, ends, good, in_home, is_not_available, json,
+    kernel_built, measured, ntcopy, stderr,
 };
 
 /// `bench http` with both daemons beside the program, as `cargo build` has them.
@@ -179,7 +179,8 @@ fn haproxy_before_a_backend_that_hints_splices_or_does_not() {
 #[test]
 fn the_ceiling_is_measured_without_the_flag_and_says_what_is_at_most_to_gain() {
     daemons_built();
-    let output = ntcopy(&["advise", "--ceiling", "--json"]);
+    let home = tempfile::tempdir().unwrap();
+    let output = in_home(home.path(), &["advise", "--ceiling", "--json"]);
     // A debug kernel, whose times are none.
     if is_not_available(&output, "not a timing") {
         return;
@@ -189,6 +190,9 @@ fn the_ceiling_is_measured_without_the_flag_and_says_what_is_at_most_to_gain() {
     let connections: Vec<u64> =
         all.iter().map(|one| one["connections"].as_u64().unwrap()).collect();
     assert_eq!(connections, [1, 16, 64]);
+    let said = stderr(&output);
+    let record = said.lines().find_map(|line| line.strip_prefix("record: ")).expect("its record");
+    assert!(Record::read(record).is_ok_and(|record| record.complete), "{record}");
     for one in all {
         let mode = one["mode"].as_str().unwrap();
         assert!(["sendfile", "vmsplice"].contains(&mode), "{one}");

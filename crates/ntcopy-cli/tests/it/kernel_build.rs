@@ -91,6 +91,29 @@ fn what_cannot_be_built_is_named_with_where_and_why() {
 }
 
 #[test]
+fn a_source_of_another_version_is_named_with_the_one_that_the_patches_are_for() {
+    let cases: [(&str, [&str; 3], &[&str]); 3] = [
+        ("um", ["6", "12", "50"], &["7.3.4", "6.12.50", "--kernel um:6.12 is for 6.12.117"]),
+        ("um:6.12", ["6", "12", "50"], &["6.12.117", "6.12.50"]),
+        ("um", ["7", "4", "1"], &["7.3.4", "7.4.1"]),
+    ];
+    for (kernel, [version, patchlevel, sublevel], parts) in cases {
+        let house = House::new();
+        let makefile = MAKEFILE
+            .replace("VERSION = 7", &format!("VERSION = {version}"))
+            .replace("PATCHLEVEL = 3", &format!("PATCHLEVEL = {patchlevel}"))
+            .replace("SUBLEVEL = 99", &format!("SUBLEVEL = {sublevel}"));
+        house.put("linux/Makefile", &makefile);
+        // This program's own patches, none of which applies to a tree of one file.
+        let mut build = house.ntcopy(&["build", "--kernel", kernel]);
+        let said = ends(&build.env_remove("NTCOPY_SERIES").output().unwrap(), 1, &[]);
+        let first = said.lines().find(|line| line.starts_with("ntcopy: ")).unwrap();
+        let says = |part: &&str| first.contains(*part);
+        assert!(parts.iter().all(says) && first.contains("does not apply"), "{first}");
+    }
+}
+
+#[test]
 fn missing_tools_are_named_all_at_once_before_anything_starts() {
     let house = House::new();
     let output = house.ntcopy(&["build"]).env("PATH", house.path("nowhere")).output().unwrap();
@@ -164,7 +187,8 @@ fn list_tells_current_from_stale_and_clean_removes_it() {
     };
     assert_eq!(state(&old).as_deref(), Some("stale"));
     assert_eq!(state(&new).as_deref(), Some("current"));
-    assert!(text(&house.run(&["list"]).stdout).contains("stale"));
+    let listed = text(&house.run(&["list"]).stdout);
+    assert!(listed.contains("stale") && listed.contains("the patches have changed"), "{listed}");
     let said = text(&house.run(&["clean"]).stdout);
     assert!(said.contains(old.parent().unwrap().to_str().unwrap()), "{said}");
     assert_eq!((state(&old), state(&new).as_deref()), (None, Some("current")));

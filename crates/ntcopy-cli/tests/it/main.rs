@@ -33,4 +33,5 @@ mod report_files;
 mod run;
 mod stat_output;
 mod survey;
+mod temporary_files;
 mod turns;

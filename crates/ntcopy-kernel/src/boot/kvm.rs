@@ -14,6 +14,7 @@ use rustix::thread::{CpuSet, Pid, sched_setaffinity};
 use super::qemu::PROGRAM;
 use crate::cache::Cache;
 use crate::error::{Context as _, Error, Result};
+use crate::temporary::Folder;
 
 /// How long a guest may take until it is known that it stands still.
 pub(super) const LIMIT: Duration = Duration::from_secs(5);
@@ -90,7 +91,7 @@ impl Verdict {
 
 /// Starts a guest of a few instructions, as kernels are started, and waits for its end.
 fn try_guest() -> Result<Result<(), String>> {
-    let folder = tempfile::tempdir().doing("creating", "a folder for a guest")?;
+    let folder = Folder::new("ntcopy-kvm-")?;
     let firmware = folder.path().join("firmware");
     fs::write(&firmware, firmware_image()).doing("writing", &firmware)?;
     let words = folder.path().join("words");

@@ -11,7 +11,6 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
-use tempfile::TempDir;
 
 use super::cpus;
 use super::memory::Directory;
@@ -23,6 +22,7 @@ use super::{Boot, CONSOLE, HostCpus, SHARE_SOCKET};
 use crate::error::{Context, Error, Result};
 use crate::kind::{Kind, Machine};
 use crate::process::Group;
+use crate::temporary::Folder;
 use crate::tools::virtiofsd;
 
 /// Name of the link to init in the run directory.
@@ -39,7 +39,7 @@ pub(super) struct Launched {
     /// Where the virtual CPUs of a guest by KVM go; empty: wherever the host likes.
     pub(super) vcpus: Vec<usize>,
     /// Holds orders, console and the kernel's own files; removed when dropped.
-    pub(super) run_dir: TempDir,
+    pub(super) run_dir: Folder,
 }
 
 /// Starts the kernel. `memory` is where a um kernel's lies.

@@ -14,8 +14,10 @@ use rustix::mount::{
     fsopen,
 };
 
+use super::limit::{self, Left};
 use crate::error::{Context, Error, Result};
 use crate::room;
+use crate::temporary::Folder;
 
 /// Set in the environment of a guest whose memory is in huge pages of the host.
 pub const HUGE_PAGES_VARIABLE: &str = "NTCOPY_GUEST_HUGE_PAGES";
@@ -34,14 +36,13 @@ pub(super) struct Directory {
     /// A file system of huge pages that is mounted nowhere; gone with the last that has it open.
     pub(super) huge: Option<OwnedFd>,
     /// Set where `path` is a folder of its own.
-    _folder: Option<tempfile::TempDir>,
+    _folder: Option<Folder>,
 }
 
 impl Directory {
     /// A folder of the guest's own, which is all of `parent` that the guest may write.
     fn below(parent: &Path) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("ntcopy-memory-").tempdir_in(parent);
-        let folder = folder.doing("creating a directory in", parent)?;
+        let folder = Folder::below(parent, "ntcopy-memory-")?;
         Ok(Self { path: folder.path().to_path_buf(), huge: None, _folder: Some(folder) })
     }
 
@@ -100,7 +101,8 @@ fn check(directory: &Path, mem_bytes: u64) -> Result<()> {
     if room::is_noexec(directory)? {
         return Err(Error::NotHere(format!(
             "{} is mounted noexec, and a um kernel runs code from its memory there; as root: \
-             mount -o remount,exec {0}, or set TMPDIR to another tmpfs",
+             mount -o remount,exec {0}; in a container, or else: set TMPDIR to another tmpfs \
+             (docker run --tmpfs /guest:exec -e TMPDIR=/guest)",
             directory.display()
         )));
     }
@@ -119,21 +121,21 @@ fn check(directory: &Path, mem_bytes: u64) -> Result<()> {
     }
     // The pages of a tmpfs are the host's memory; a guest that touches more than there is gets
     // killed in the middle of a measurement.
-    let available_bytes = available_bytes()?;
-    if available_bytes < mem_bytes {
-        return Err(short(available_bytes, fix("free memory on the host")));
+    let available = Available::now()?;
+    if available.bytes < mem_bytes {
+        return Err(short(available.bytes, fix(&available.more())));
     }
     Ok(())
 }
 
 /// Whether the host has the memory of an emulated machine.
 pub(super) fn check_host(mem_bytes: u64) -> Result<()> {
-    let free_bytes = available_bytes()?;
-    if free_bytes >= mem_bytes {
+    let available = Available::now()?;
+    if available.bytes >= mem_bytes {
         return Ok(());
     }
-    let fix = "give the guest less (--mem), or free memory on the host";
-    Err(no_room("this host".as_ref(), mem_bytes, free_bytes, fix.into()))
+    let fix = format!("give the guest less (--mem), or {}", available.more());
+    Err(no_room("this host".as_ref(), mem_bytes, available.bytes, fix))
 }
 
 fn no_room(path: &Path, needed_bytes: u64, free_bytes: u64, fix: String) -> Error {
@@ -141,8 +143,43 @@ fn no_room(path: &Path, needed_bytes: u64, free_bytes: u64, fix: String) -> Erro
     Error::NoRoom { path: path.to_path_buf(), purpose, needed_bytes, free_bytes, fix }
 }
 
-/// Bytes of memory that this machine has without pushing anything out.
+/// Memory that is free for this process.
+struct Available {
+    bytes: u64,
+    /// The file with the limit of a control group, where that is less than the machine has.
+    limit: Option<PathBuf>,
+}
+
+impl Available {
+    fn now() -> Result<Self> {
+        let bytes = of_machine()?;
+        Ok(match limit::least(Path::new("/")) {
+            Some(Left { bytes: left, file }) if left < bytes => {
+                Self { bytes: left, limit: Some(file) }
+            }
+            _ => Self { bytes, limit: None },
+        })
+    }
+
+    /// How there would be more.
+    fn more(&self) -> String {
+        match &self.limit {
+            Some(file) => format!(
+                "raise the memory limit of the container or service that this runs in ({})",
+                file.display()
+            ),
+            None => "free memory on the host".to_owned(),
+        }
+    }
+}
+
+/// Bytes of memory that there are for this process without pushing anything out: the machine's, and
+/// what the limits of its control groups leave.
 pub fn available_bytes() -> Result<u64> {
+    Ok(Available::now()?.bytes)
+}
+
+fn of_machine() -> Result<u64> {
     let path = "/proc/meminfo";
     let text = std::fs::read_to_string(path).doing("reading", path)?;
     let kib = text.lines().find_map(|line| {

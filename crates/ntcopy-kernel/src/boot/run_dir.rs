@@ -2,16 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
-
 use super::wall::OWN;
-use crate::error::{Context, Result};
+use crate::error::Result;
+use crate::temporary::Folder;
 
 /// Makes one, which is removed when dropped.
-pub(super) fn make() -> Result<TempDir> {
-    let parent = parent(&std::env::temp_dir());
-    let folder = tempfile::Builder::new().prefix("ntcopy-guest-").tempdir_in(&parent);
-    folder.doing("creating a directory in", &parent)
+pub(super) fn make() -> Result<Folder> {
+    Folder::below(&parent(&std::env::temp_dir()), "ntcopy-guest-")
 }
 
 /// Where the directory lies. Its name must be short and plain: the kernel puts a socket into it,

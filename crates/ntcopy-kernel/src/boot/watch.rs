@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{PidfdFlags, pidfd_open};
-use tempfile::TempDir;
 
 use super::CONSOLE;
 use super::launch::Launched;
@@ -18,6 +17,7 @@ use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
 use crate::kind::{Kind, Machine};
 use crate::process::timespec;
+use crate::temporary::Folder;
 
 /// How long a guest that gave its answer may take to switch off.
 const OFF_LIMIT: Duration = Duration::from_secs(5);
@@ -70,7 +70,7 @@ impl Watch {
         mut self,
         boot: &Boot,
         interrupts: &Interrupts,
-    ) -> (Result<Outcome>, TempDir) {
+    ) -> (Result<Outcome>, Folder) {
         let result = self.watch(boot, interrupts);
         if boot.kind == Kind::Kvm && self.ready_at.is_none() && is_dead(&result) {
             super::kvm::did_not_come_up();

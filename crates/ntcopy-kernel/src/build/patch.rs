@@ -1,6 +1,7 @@
 //! Applying a series with patch(1), which builds need anyway and which knows no repositories
 //! around the cache.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -23,11 +24,11 @@ pub(super) fn apply(
 }
 
 fn apply_one(patch: &Patch, source: &Path, version: &str, interrupts: &Interrupts) -> Result<()> {
-    let mut file = tempfile::NamedTempFile::new().doing("creating", std::env::temp_dir())?;
-    std::io::Write::write_all(&mut file, &patch.content).doing("writing", file.path())?;
+    let file = source.with_file_name("patch");
+    fs::write(&file, &patch.content).doing("writing", &file)?;
     let mut command = Command::new("patch");
     command.args(["-p1", "--fuzz=0", "--force", "--no-backup-if-mismatch", "--reject-file=-"]);
-    command.arg("-d").arg(source).arg("-i").arg(file.path()).env("LC_ALL", "C");
+    command.arg("-d").arg(source).arg("-i").arg(&file).env("LC_ALL", "C");
     let mut said = Vec::new();
     let status = process::run(&mut command, interrupts, &mut |event| {
         if let Event::Line(line) = event {
@@ -35,6 +36,7 @@ fn apply_one(patch: &Patch, source: &Path, version: &str, interrupts: &Interrupt
         }
         Ok(())
     })?;
+    fs::remove_file(&file).doing("removing", &file)?;
     if status.success() {
         return Ok(());
     }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use super::{Work, patch};
 use crate::cache::SourceId;
 use crate::error::{Error, Result};
+use crate::kind::Release;
+use crate::series::Series;
 use crate::source::package::{self, Apt};
 use crate::source::tree::Tree;
 use crate::source::unpack;
@@ -93,13 +95,31 @@ impl Work<'_> {
     /// Checks our numbers against the source and applies the series to it.
     fn prepare(&mut self, source: PathBuf, id: SourceId) -> Result<Prepared> {
         let version = version(&source)?;
-        collision::check(&source, &version)?;
-        patch::apply(&self.options.series, &source, &version, self.interrupts)?;
+        let patched = collision::check(&source, &version)
+            .and_then(|()| patch::apply(&self.options.series, &source, &version, self.interrupts));
+        patched.map_err(|error| self.of_version(error, &version))?;
         Ok(Prepared { source, version, id })
+    }
+
+    /// A refusal says for which version the series is, where the source is another one.
+    fn of_version(&self, error: Error, version: &str) -> Error {
+        let kind = self.options.kind;
+        let made_for = kind.release().made_for();
+        let is_ours = self.options.series == Series::embedded(kind.release()).for_kernel(kind);
+        if !is_ours || made_for == version || !is_refusal(&error) {
+            return error;
+        }
+        let other = Release::of_version(version).filter(|release| *release != kind.release());
+        let instead = other.and_then(|release| Some((kind.of_release(release)?, release)));
+        let instead = instead.map_or(String::new(), |(kind, release)| {
+            format!(" (--kernel {kind} is for {})", release.made_for())
+        });
+        let version = version.to_owned();
+        Error::OtherVersion { made_for, version, instead, cause: Box::new(error) }
     }
 }
 
 /// Whether an older source may do where this one did not.
 fn is_refusal(error: &Error) -> bool {
-    matches!(error, Error::Patch { .. } | Error::Collision { .. })
+    matches!(error, Error::Patch { .. } | Error::Collision { .. } | Error::OtherVersion { .. })
 }

@@ -14,6 +14,7 @@ use crate::interrupt::Interrupts;
 use crate::kind::Release;
 use crate::process::{self, Event};
 use crate::progress::Progress;
+use crate::temporary::Folder;
 
 /// The suite that carries new kernels for Debian 12 and 13.
 const NEWEST: &str = "trixie-backports";
@@ -43,7 +44,7 @@ fn sorted(mut packages: Vec<Package>) -> Vec<Package> {
 /// apt, pointed at a folder of its own.
 pub(crate) struct Apt {
     /// Removed when dropped.
-    folder: tempfile::TempDir,
+    folder: Folder,
     /// What it was asked about, for messages.
     asked: String,
     wanted: Wanted,
@@ -85,8 +86,7 @@ impl Apt {
         let asked: Vec<String> =
             list.iter().map(|(mirror, suite)| format!("{mirror} {suite}")).collect();
         let asked = asked.join(", ");
-        let folder = tempfile::Builder::new().prefix("ntcopy-apt-").tempdir();
-        let folder = folder.doing("creating", std::env::temp_dir())?;
+        let folder = Folder::new("ntcopy-apt-")?;
         let path = folder.path();
         for part in ["lists/partial", "cache/archives/partial"] {
             fs::create_dir_all(path.join(part)).doing("creating", path)?;

@@ -1,8 +1,10 @@
 //! A number among what a program printed.
 
 use std::fs::File;
-use std::io::{Seek as _, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::process::{Command, Stdio};
+
+use rustix::fs::{MemfdFlags, memfd_create};
 
 /// A substitution of sed(1), in its extended form: what it makes of the last line that it matches
 /// is the number.
@@ -28,8 +30,11 @@ impl std::str::FromStr for Expression {
             return Err(format!("`{text}` is no substitution: {what}"));
         }
         let expression = Expression(text.to_owned());
-        let refused = |why| format!("sed does not take `{text}`: {why}");
-        expression.apply(b"").map_err(refused).map(|_| expression)
+        match expression.apply(b"") {
+            Ok(Err(why)) => Err(format!("sed does not take `{text}`: {why}")),
+            // Where sed cannot be run, no option is wrong: the first turn says so.
+            Ok(Ok(_)) | Err(_) => Ok(expression),
+        }
     }
 }
 
@@ -40,27 +45,25 @@ impl Expression {
     }
 
     pub fn number(&self, output: &[u8]) -> Result<f64, String> {
-        let found = self.apply(output)?;
+        let found = self.apply(output).map_err(|error| format!("cannot run sed: {error}"))??;
         let last = found.lines().last().ok_or_else(|| format!("no line matches {}", self.0))?;
         number(last.trim()).map_err(|why| format!("{} makes `{last}` of a line: {why}", self.0))
     }
 
-    /// What sed prints of the lines that match.
-    fn apply(&self, output: &[u8]) -> Result<String, String> {
-        let failed = |error: std::io::Error| format!("cannot run sed: {error}");
+    /// What sed prints of the lines that match, or says of the expression.
+    fn apply(&self, output: &[u8]) -> io::Result<Result<String, String>> {
         // A file, so that neither side waits for the other.
-        let mut input: File = tempfile::tempfile().map_err(failed)?;
-        input.write_all(output).and_then(|()| input.rewind()).map_err(failed)?;
+        let mut input = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
+        input.write_all(output).and_then(|()| input.rewind())?;
         // The sandbox: a substitution reads, writes and starts nothing.
         let print = format!("{}p", self.0);
         let done = Command::new("sed")
             .args(["--sandbox", "-nE", "-e", &print])
             .stdin(input)
             .stderr(Stdio::piped())
-            .output()
-            .map_err(failed)?;
+            .output()?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-        if done.status.success() { Ok(text(&done.stdout)) } else { Err(text(&done.stderr)) }
+        Ok(if done.status.success() { Ok(text(&done.stdout)) } else { Err(text(&done.stderr)) })
     }
 }
 

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use ntcopy_kernel::temporary;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open,
@@ -112,7 +113,7 @@ impl Program {
         (output, orphaned): (Output, Signal),
     ) -> Result<Program, Failure> {
         let failed = |what: String| Failure::Program { name: name.clone(), what };
-        let said = tempfile::tempfile().map_err(Failure::io("cannot make a file"))?;
+        let said = temporary::file().map_err(Failure::temporary)?;
         let another = |file: &File| file.try_clone().map_err(Failure::io("cannot share a file"));
         command.stdin(Stdio::null()).process_group(0).stderr(another(&said)?);
         match output {

@@ -8,9 +8,10 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use ntcopy_bench::machine;
 use ntcopy_bench::run::Stop;
+use ntcopy_bench::sample;
 use ntcopy_record::stats::{THROUGHPUT, Versus, modes, versus};
 use ntcopy_record::units::{Bytes, count};
-use ntcopy_record::{Cell, Record, number};
+use ntcopy_record::{Cell, ExperimentKind, Record, number};
 use ntcopy_report::text::wrapped;
 use serde_json::{Value, json};
 
@@ -27,6 +28,8 @@ const STARTS: &str = "5";
 const OBJECTS: (u64, u64) = (64 << 10, 4 << 20);
 const MOST_CONNECTIONS: u64 = 64;
 const DATASET: &str = "64MiB";
+/// Of the records, beside those that count for advice: none has a hinted mode.
+const FOLDER: &str = "ceilings";
 
 /// What is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,8 +85,9 @@ pub fn measure(chain: &Chain, stop: &Stop) -> anyhow::Result<Vec<Ceiling>> {
     if let Some(why) = machine::not_a_timing() {
         return Err(bench::not_a_clock(&why));
     }
-    let aside = tempfile::tempdir().context("cannot make a folder for the record")?;
-    let place = aside.path().join("ceiling");
+    let id = sample::new_id(&ExperimentKind::Http, &[]);
+    let place = sample::place_in(FOLDER, &id)
+        .context("neither XDG_DATA_HOME nor HOME names a directory for the record")?;
     let arguments = ["bench", "http", "--quick", "--rate", "off", "--modes", "sendfile,vmsplice"];
     let mut command = bench::anew(&arguments)?;
     command.args(["--pairs", PAIRS, "--starts", STARTS, "--dataset", DATASET]);

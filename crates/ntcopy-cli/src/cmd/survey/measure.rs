@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use ntcopy_bench::run::Stop;
+use ntcopy_kernel::temporary::Folder;
 use ntcopy_survey::engine::{NodeFacts, node};
 
 use super::{AskArgs, StoreArg};
@@ -29,10 +30,7 @@ pub struct Args {
 pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot watch for signals")?;
     let program = std::env::current_exe().context("where is this program?")?;
-    let folder = tempfile::Builder::new()
-        .prefix("ntcopy-survey-")
-        .tempdir()
-        .context("cannot write to the folder for temporary files, which TMPDIR names")?;
+    let folder = Folder::new("ntcopy-survey-")?;
     let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
     let facts =
         NodeFacts { fleet: asked.fleet().to_owned(), node: args.node.clone().unwrap_or_else(host) };

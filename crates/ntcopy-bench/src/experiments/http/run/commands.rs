@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use ntcopy::uapi;
+use ntcopy_kernel::temporary::Folder;
 
 use super::daemon::free_address;
 use super::programs::Program;
@@ -89,20 +90,27 @@ pub fn proxyd(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Co
 
 pub struct Example {
     /// Not in memory: programs may be refused there.
-    folder: tempfile::TempDir,
+    folder: Folder,
     objects: PathBuf,
 }
 
 impl Example {
     pub fn compile(objects: PathBuf) -> Result<Example, Failure> {
-        let folder = tempfile::tempdir().map_err(Failure::io("cannot make a folder"))?;
+        let folder = Folder::new("ntcopy-backend-").map_err(Failure::temporary)?;
         for (name, text) in FILES {
             fs::write(folder.path().join(name), text)
                 .map_err(Failure::io("cannot write backend.c"))?;
         }
         let compiler = Program::Example.find().map_err(Failure::Limit)?;
         let mut command = Command::new(&compiler);
-        command.current_dir(&folder).args(["-O2", "-pthread", "-I.", "backend.c", "-o", "backend"]);
+        command.current_dir(folder.path()).args([
+            "-O2",
+            "-pthread",
+            "-I.",
+            "backend.c",
+            "-o",
+            "backend",
+        ]);
         let output = command.output().map_err(Failure::io("cannot start the C compiler"))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
