@@ -1,8 +1,8 @@
 //! Steps at which a test can have the daemon die, or have a system call fail.
 //!
 //! `STORAGED_FAULT=WHAT@STEP[:N[+]]`: `WHAT` is `kill` (SIGKILL to oneself, so that nothing is
-//! cleaned up), `stall` (the thread stays there for ever, as with a disk that does not answer) or
-//! the number of an errno; `STEP` is what a call of [`point`] names, `change` for every step of a
+//! cleaned up), `stall` (the thread stays there for ever, as with a disk that does not answer), `slow` (for some
+//! milliseconds) or the number of an errno; `STEP` is what a call of [`point`] names, `change` for every step of a
 //! PUT or a DELETE, or `index` for every one of the index's disk; `N` is which time it is reached, from 1, `N+` that time and all later ones;
 //! without it every time. Obeyed where
 //! debug assertions are on.
@@ -10,6 +10,7 @@
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
@@ -58,13 +59,17 @@ pub fn point(step: &str) -> Result<(), Errno> {
         "stall" => loop {
             std::thread::park();
         },
+        "slow" => {
+            std::thread::sleep(Duration::from_millis(5 + reached % 4));
+            Ok(())
+        }
         "kill" => {
             let _ = kill_process(getpid(), Signal::KILL);
             // The signal comes before the return to user space; this line is not reached.
             std::process::abort()
         }
         errno => {
-            let errno = errno.parse().expect("STORAGED_FAULT begins with kill, stall or an errno");
+            let errno = errno.parse().expect("STORAGED_FAULT has a fault first");
             Err(Errno::from_raw_os_error(errno))
         }
     }

@@ -40,6 +40,8 @@ type Row<'a> = (u64, u64, u64, &'a str, &'a [u8; 32]);
 const OBJECTS: TableDefinition<'_, &str, Row<'_>> = TableDefinition::new("objects");
 
 const BLOBS: &str = "blobs";
+/// How often an object is opened for one GET, while others are changed. The last is not kept open.
+const OPENINGS: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
@@ -48,13 +50,21 @@ pub struct Query {
     pub limit: usize,
 }
 
+/// Objects that are open, by their keys.
+#[derive(Debug)]
+struct Cache {
+    objects: LruCache<String, Arc<Object>>,
+    /// Changes that were made, of any key.
+    changes: u64,
+}
+
 /// A folder of objects, held by this process.
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
     blobs: File,
     index: Index,
-    cache: Mutex<LruCache<String, Arc<Object>>>,
+    cache: Mutex<Cache>,
     /// Files of changes that failed, by their keys: whether the index names them is not known.
     unsettled: Mutex<Vec<(String, u64)>>,
     /// The folder, locked.
@@ -65,30 +75,41 @@ pub struct Store {
 impl Store {
     /// The open object, if there is one: nothing is waited for.
     pub fn cached(&self, key: &str) -> Option<Arc<Object>> {
-        self.cache().get(key).cloned()
+        self.cache().objects.get(key).cloned()
     }
 
     /// The object of this name, opened if it isn't.
     pub fn get(&self, key: &str) -> Result<Arc<Object>, StoreError> {
         let not_found = || StoreError::NotFound { key: key.to_owned() };
-        let mut meta = self.look_up(key)?.ok_or_else(not_found)?;
-        loop {
-            if let Some(object) = self.cached(key).filter(|object| object.meta.id == meta.id) {
+        let mut opened: Option<Arc<Object>> = None;
+        for _ in 0..OPENINGS {
+            let changes = self.cache().changes;
+            let meta = self.look_up(key)?.ok_or_else(not_found)?;
+            let is_it = |object: &Arc<Object>| object.meta.id == meta.id;
+            if let Some(object) = self.cached(key).filter(is_it) {
                 return Ok(object);
             }
-            let opened = self.open_object(key, &meta);
-            if let Ok(object) = &opened {
-                self.cache().put(key.to_owned(), Arc::clone(object));
+            let object = match opened
+                .take()
+                .filter(is_it)
+                .map_or_else(|| self.open_object(key, &meta), Ok)
+            {
+                Ok(object) => object,
+                // Its file went with its name.
+                Err(_) if self.cache().changes != changes => continue,
+                Err(error) => return Err(error),
+            };
+            let mut cache = self.cache();
+            // A change forgets the object after its commit, and before it is acknowledged: what was
+            // looked up before that must not get into the cache behind it.
+            if cache.changes == changes {
+                cache.objects.put(key.to_owned(), Arc::clone(&object));
+                return Ok(object);
             }
-            // Whoever replaces an object forgets it after the commit: had it been replaced before
-            // it got into the cache, it would stay there.
-            let now = self.look_up(key)?;
-            if now.as_ref().is_some_and(|now| now.id == meta.id) {
-                return opened;
-            }
-            self.forget(key);
-            meta = now.ok_or_else(not_found)?;
+            drop(cache);
+            opened = Some(object);
         }
+        opened.ok_or_else(not_found)
     }
 
     fn open_object(&self, key: &str, meta: &Meta) -> Result<Arc<Object>, StoreError> {
@@ -99,6 +120,7 @@ impl Store {
                 StoreError::Os { errno: Errno::NOENT, .. } => damaged(),
                 error => error,
             })?;
+        step("get.opened", "open", key, || Ok(()))?;
         let bytes = file.metadata().map_err(|error| StoreError::io("look at", key, &error));
         if bytes?.len() < meta.bytes {
             return Err(damaged());
@@ -210,10 +232,12 @@ impl Store {
     }
 
     fn forget(&self, key: &str) {
-        self.cache().pop(key);
+        let mut cache = self.cache();
+        cache.changes += 1;
+        cache.objects.pop(key);
     }
 
-    fn cache(&self) -> MutexGuard<'_, LruCache<String, Arc<Object>>> {
+    fn cache(&self) -> MutexGuard<'_, Cache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -15,7 +15,7 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use super::index::{INDEX, Index, NEW_INDEX, Open};
-use super::{BLOBS, IndexError, OBJECTS, Store};
+use super::{BLOBS, Cache, IndexError, OBJECTS, Store};
 
 impl Store {
     /// Takes hold of a folder, made if it isn't there, and removes what a dead process was
@@ -37,7 +37,7 @@ impl Store {
                 .with_context(|| format!("cannot open {}", blobs.display()))?,
             dir: dir.to_owned(),
             index: Index::new(dir, index),
-            cache: Mutex::new(LruCache::new(open_objects)),
+            cache: Mutex::new(Cache { objects: LruCache::new(open_objects), changes: 0 }),
             unsettled: Mutex::default(),
             _held: folder,
             next: AtomicU64::new(next),

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use crate::common::{Daemon, Peer, bytes};
+use crate::common::{Daemon, Peer, bytes, scratch};
 
 fn daemon(args: &[&str]) -> (tempfile::TempDir, Daemon) {
     let dir = tempfile::tempdir().unwrap();
@@ -254,4 +254,39 @@ fn a_large_body_keeps_nobody_waiting() {
     assert_eq!(small.get("/?no=query").status, 400);
     assert!(!sending.is_finished(), "it waited for all of the body");
     sending.join().unwrap();
+}
+
+/// Who opened the old version slowly must not bring it back to those who ask after the change.
+#[test]
+#[cfg_attr(not(debug_assertions), ignore = "this build has no fault points")]
+fn a_get_after_an_acknowledgement_never_has_what_was_before_it() {
+    let dir = scratch();
+    let daemon = Daemon::start_with_fault(dir.path(), "slow@get.opened");
+    let (mut writer, mut reader) = (daemon.client(), daemon.client());
+    let mut openers: Vec<_> = (0..4).map(|_| daemon.client()).collect();
+    for trial in 0..600 {
+        writer.put("/o", b"old");
+        for opener in &mut openers {
+            opener.send("GET /o HTTP/1.1\r\nHost: h\r\n\r\n");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+        if trial % 2 == 0 {
+            assert_eq!(writer.put("/o", b"new").status, 204);
+        } else {
+            assert_eq!(writer.delete("/o").status, 204);
+        }
+        // Until all that the openers do is done.
+        let mut left = openers.len();
+        std::thread::scope(|scope| {
+            let answers = scope.spawn(|| {
+                for opener in &mut openers {
+                    opener.answer().unwrap();
+                }
+            });
+            while !answers.is_finished() || left > 0 {
+                left -= usize::from(answers.is_finished() && left > 0);
+                assert_ne!(reader.get("/o").body, b"old", "in trial {trial}");
+            }
+        });
+    }
 }
