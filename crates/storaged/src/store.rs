@@ -1,8 +1,10 @@
 //! Objects on disk: immutable files, and an index of them that a library keeps.
 //!
 //! ```text
-//! DIR/index      a redb database: for each key which file, and what is known of the object
-//! DIR/blobs/ID   the files; one that the index does not name is removed at the next start
+//! DIR/index           a redb database: for each key which file, and what is known of the object
+//! DIR/blobs/ID        the files
+//! DIR/blobs/ID.part   what is still being written; removed at the next start
+//! DIR/lost/ID         files that a start found and the index did not name
 //! ```
 //!
 //! A PUT writes a file, syncs it and its folder, and then commits to the index; a DELETE commits.
@@ -14,6 +16,7 @@ mod error;
 mod index;
 mod object;
 mod open;
+mod sweep;
 mod upload;
 
 use std::fs::File;
@@ -39,7 +42,12 @@ use crate::fault::point;
 type Row<'a> = (u64, u64, u64, &'a str, &'a [u8; 32]);
 const OBJECTS: TableDefinition<'_, &str, Row<'_>> = TableDefinition::new("objects");
 
+/// What the index has of itself.
+const STATE: TableDefinition<'_, &str, u64> = TableDefinition::new("state");
+
 const BLOBS: &str = "blobs";
+/// Behind the number of a file that is still being written.
+const PART: &str = ".part";
 /// How often an object is opened for one GET, while others are changed. The last is not kept open.
 const OPENINGS: usize = 4;
 
@@ -202,7 +210,7 @@ impl Store {
     /// The file of that number has no name any more.
     fn remove(&self, id: u64) {
         if let Err(error) = std::fs::remove_file(self.blob(id)) {
-            tracing::warn!(%error, id, "cannot remove a file; the next start will");
+            tracing::warn!(%error, id, "cannot remove a file; the next start puts it aside");
         }
     }
 

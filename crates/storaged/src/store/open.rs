@@ -1,6 +1,5 @@
 //! Takes hold of a folder of objects, and makes one of an empty folder.
 
-use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::num::NonZeroUsize;
@@ -10,16 +9,14 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context as _, bail};
 use lru::LruCache;
-use redb::{Database, ReadableDatabase, ReadableTable};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use super::index::{INDEX, Index, NEW_INDEX, Open};
-use super::{BLOBS, Cache, IndexError, OBJECTS, Store};
+use super::{BLOBS, Cache, IndexError, OBJECTS, Store, sweep};
 
 impl Store {
-    /// Takes hold of a folder, made if it isn't there, and removes what a dead process was
-    /// writing.
+    /// Takes hold of a folder, made if it isn't there, and clears it of what a dead process has left.
     pub fn open(dir: &Path, open_objects: NonZeroUsize) -> anyhow::Result<Store> {
         let (path, blobs) = (dir.join(INDEX), dir.join(BLOBS));
         fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
@@ -29,9 +26,7 @@ impl Store {
             make(dir).with_context(|| format!("cannot make the index of {}", dir.display()))?;
         }
         let index = Open::path(&path).with_context(|| path.display().to_string())?;
-        let named = ids(&index.database).with_context(|| path.display().to_string())?;
-        let next =
-            sweep(&blobs, &named).with_context(|| format!("cannot clear {}", blobs.display()))?;
+        let next = sweep::begin(dir, &index.database)?;
         Ok(Store {
             blobs: File::open(&blobs)
                 .with_context(|| format!("cannot open {}", blobs.display()))?,
@@ -69,6 +64,7 @@ fn make(dir: &Path) -> Result<(), IndexError> {
     let index = Open::file(file)?;
     let writing = index.database.begin_write()?;
     writing.open_table(OBJECTS)?;
+    sweep::reserve(&writing, 1)?;
     writing.commit()?;
     drop(index);
     fs::rename(&new, dir.join(INDEX))?;
@@ -98,27 +94,4 @@ fn must_be_empty(dir: &Path) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-fn ids(index: &Database) -> Result<HashSet<u64>, IndexError> {
-    let table = index.begin_read()?.open_table(OBJECTS)?;
-    let rows = table.iter()?;
-    rows.map(|row| Ok(row?.1.value().0)).collect()
-}
-
-/// Removes what no index names; returns a number above all others.
-fn sweep(blobs: &Path, named: &HashSet<u64>) -> io::Result<u64> {
-    let mut removed = 0_u64;
-    for entry in fs::read_dir(blobs)? {
-        let entry = entry?;
-        let id = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        if id.is_none_or(|id| !named.contains(&id)) {
-            fs::remove_file(entry.path())?;
-            removed += 1;
-        }
-    }
-    if removed > 0 {
-        tracing::info!(removed, "files of a process that died are gone");
-    }
-    Ok(named.iter().max().copied().unwrap_or(0) + 1)
 }

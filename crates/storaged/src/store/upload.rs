@@ -1,13 +1,14 @@
 //! An object that is on its way in.
 
-use std::fs::{File, OpenOptions, remove_file};
+use std::fs::{File, OpenOptions, remove_file, rename};
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
-use super::{Meta, Store, StoreError};
+use super::{Meta, PART, Store, StoreError};
 use crate::condition::Conditions;
 use crate::fault::point;
 
@@ -20,6 +21,8 @@ pub struct Stored {
 
 /// A file that becomes an object by [`commit`](Upload::commit), or goes away.
 pub struct Upload {
+    /// Where it is.
+    path: PathBuf,
     store: Arc<Store>,
     key: String,
     content_type: String,
@@ -39,11 +42,11 @@ impl Upload {
         length: u64,
     ) -> Result<Upload, StoreError> {
         let id = store.next.fetch_add(1, Ordering::Relaxed);
-        let path = store.blob(id);
+        let path = store.blob(id).with_extension(&PART[1..]);
         let create = || OpenOptions::new().write(true).create_new(true).open(&path);
         let file = step("put.create", "create a file for", &key, create)?;
         let (hasher, bytes, kept) = (Box::new(blake3::Hasher::new()), 0, false);
-        let upload = Upload { store, key, content_type, id, file, hasher, bytes, kept };
+        let upload = Upload { path, store, key, content_type, id, file, hasher, bytes, kept };
         upload.check_room(length)?;
         Ok(upload)
     }
@@ -70,6 +73,9 @@ impl Upload {
     /// not lose it. After an error nothing has changed, unless the commit itself failed: then the
     /// object may or may not be the new one.
     pub fn commit(mut self, conditions: &Conditions) -> Result<Stored, StoreError> {
+        let path = self.store.blob(self.id);
+        step("put.rename", "name", &self.key, || rename(&self.path, &path))?;
+        self.path = path;
         step("put.sync_file", "sync", &self.key, || self.file.sync_all())?;
         step("put.sync_folder", "sync the folder of", &self.key, || self.store.blobs.sync_all())?;
         let meta = Meta {
@@ -93,9 +99,9 @@ impl Upload {
 impl Drop for Upload {
     fn drop(&mut self) {
         if !self.kept
-            && let Err(error) = remove_file(self.store.blob(self.id))
+            && let Err(error) = remove_file(&self.path)
         {
-            tracing::warn!(%error, id = self.id, "cannot remove a file; the next start will");
+            tracing::warn!(%error, id = self.id, "cannot remove a file; the next start takes it away");
         }
     }
 }

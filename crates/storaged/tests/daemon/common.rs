@@ -71,7 +71,7 @@ impl Daemon {
     }
 
     /// That, or the log of one that does not start.
-    fn try_start_with(
+    pub fn try_start_with(
         dir: &Path,
         args: &[&str],
         change: impl FnOnce(&mut Command),

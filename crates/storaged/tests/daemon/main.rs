@@ -3,6 +3,7 @@
 mod common;
 mod crash;
 mod damage;
+mod folder;
 mod http;
 mod lifecycle;
 mod model;

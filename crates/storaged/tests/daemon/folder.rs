@@ -1,0 +1,66 @@
+//! A folder whose index and files do not fit each other.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{Daemon, eventually, scratch};
+
+fn names(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// It is brought back from a backup, alone.
+#[test]
+fn an_index_older_than_the_files_removes_nothing() {
+    let dir = scratch();
+    let daemon = Daemon::start(dir.path(), &[]);
+    let (data, backup) = (daemon.data(), dir.path().join("backup"));
+    daemon.client().put("/a", b"a");
+    daemon.stop();
+    fs::copy(data.join("index"), &backup).unwrap();
+    let daemon = Daemon::start(dir.path(), &[]);
+    daemon.client().put("/a", b"newer");
+    for at in 0..3 {
+        daemon.client().put(&format!("/new{at}"), b"new");
+    }
+    daemon.stop();
+    let index = fs::read(data.join("index")).unwrap();
+    let before = names(&data.join("blobs"));
+    fs::copy(&backup, data.join("index")).unwrap();
+    let words = Daemon::try_start_with(dir.path(), &[], |_| {}).err().unwrap();
+    assert!(
+        words.contains("older than its files: 4 of them") && words.contains("--rebuild"),
+        "{words}"
+    );
+    assert_eq!(names(&data.join("blobs")), before);
+    assert_eq!(names(&data), ["blobs", "index"]);
+    fs::write(data.join("index"), index).unwrap();
+    let daemon = Daemon::start(dir.path(), &[]);
+    assert_eq!(daemon.client().get("/a").body, b"newer");
+    assert_eq!(daemon.list().len(), 4);
+}
+
+#[test]
+fn what_the_index_does_not_know_is_put_aside() {
+    let dir = scratch();
+    let daemon = Daemon::start(dir.path(), &[]);
+    let (data, blobs) = (daemon.data(), daemon.data().join("blobs"));
+    daemon.client().put("/a", b"a");
+    daemon.kill();
+    for name in ["7", "8", "letter"] {
+        fs::write(blobs.join(name), name).unwrap();
+    }
+    fs::write(blobs.join("9.part"), "begun").unwrap();
+    let daemon = Daemon::start(dir.path(), &[]);
+    assert_eq!(names(&blobs), ["1"]);
+    assert_eq!(names(&data.join("lost")), ["7", "8", "letter"]);
+    assert_eq!(fs::read(data.join("lost/letter")).unwrap(), b"letter");
+    eventually("it says so", || {
+        daemon.log().contains("put aside files=3") && daemon.log().contains("gone removed=1")
+    });
+    assert_eq!(daemon.client().get("/a").body, b"a");
+}
