@@ -17,6 +17,7 @@ use rustix::io::Errno;
 
 use super::disk::{Disk, Health};
 use super::error::IndexError;
+use super::open::{new_file, unless_gone};
 use crate::fault::point;
 
 pub const INDEX: &str = "index";
@@ -152,7 +153,8 @@ impl Index {
 /// verifies the copy as it opens it, and takes the commit before if the last one is not whole.
 fn write_anew(dir: &Path) -> Result<Open, IndexError> {
     let (path, new) = (dir.join(INDEX), dir.join(NEW_INDEX));
-    let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&new)?;
+    unless_gone(fs::remove_file(&new))?;
+    let mut file = new_file(&new)?;
     io::copy(&mut File::open(&path)?, &mut file)?;
     let open = Open::file(file.try_clone()?)?;
     sync(|| file.sync_all())?;

@@ -1,8 +1,9 @@
 //! Takes hold of a folder of objects, and makes one of an empty folder.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
 use std::num::NonZeroUsize;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
@@ -15,15 +16,22 @@ use rustix::io::Errno;
 use super::index::{INDEX, Index, NEW_INDEX, Open};
 use super::{BLOBS, Cache, IndexError, OBJECTS, Store, sweep};
 
+const FILE_MODE: u32 = 0o600;
+const FOLDER_MODE: u32 = 0o700;
+
 impl Store {
     /// Takes hold of a folder, made if it isn't there, and clears it of what a dead process has left.
     pub fn open(dir: &Path, open_objects: NonZeroUsize) -> anyhow::Result<Store> {
         let (path, blobs) = (dir.join(INDEX), dir.join(BLOBS));
-        fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        make_folder(dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let folder = hold(dir)?;
         if !path.exists() {
             must_be_empty(dir)?;
             make(dir).with_context(|| format!("cannot make the index of {}", dir.display()))?;
+        }
+        for (path, mode) in [(&path, FILE_MODE), (&blobs, FOLDER_MODE)] {
+            fs::set_permissions(path, Permissions::from_mode(mode))
+                .with_context(|| format!("cannot set the mode of {}", path.display()))?;
         }
         let index = Open::path(&path).with_context(|| path.display().to_string())?;
         let next = sweep::begin(dir, &index.database)?;
@@ -38,6 +46,16 @@ impl Store {
             next: AtomicU64::new(next),
         })
     }
+}
+
+/// Whoever starts the daemon, what it makes is its user's alone: the socket's mode says who may have
+/// the objects.
+pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path)
+}
+
+pub(super) fn new_file(path: &Path) -> io::Result<File> {
+    File::options().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)
 }
 
 /// Locks a folder for as long as what is returned is open.
@@ -59,9 +77,8 @@ fn make(dir: &Path) -> Result<(), IndexError> {
     // Of a start that died half-way, which left no object.
     unless_gone(fs::remove_file(&new))?;
     unless_gone(fs::remove_dir(&blobs))?;
-    fs::create_dir(&blobs)?;
-    let file = File::options().read(true).write(true).create_new(true).open(&new)?;
-    let index = Open::file(file)?;
+    make_folder(&blobs)?;
+    let index = Open::file(new_file(&new)?)?;
     let writing = index.database.begin_write()?;
     writing.open_table(OBJECTS)?;
     sweep::reserve(&writing, 1)?;
@@ -76,7 +93,7 @@ fn make(dir: &Path) -> Result<(), IndexError> {
     }
 }
 
-fn unless_gone(removed: io::Result<()>) -> io::Result<()> {
+pub(super) fn unless_gone(removed: io::Result<()>) -> io::Result<()> {
     removed.or_else(|error| match error.kind() {
         io::ErrorKind::NotFound => Ok(()),
         _ => Err(error),

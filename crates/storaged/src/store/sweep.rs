@@ -15,6 +15,7 @@ use anyhow::{Context as _, bail};
 use redb::{Database, ReadableDatabase, ReadableTable};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
+use super::open::make_folder;
 use super::{BLOBS, IndexError, OBJECTS, PART, STATE};
 
 const LOST: &str = "lost";
@@ -64,7 +65,7 @@ pub(super) fn put_aside(dir: &Path, names: &[OsString]) -> anyhow::Result<()> {
         return Ok(());
     }
     let lost = dir.join(LOST);
-    fs::create_dir_all(&lost).with_context(|| format!("cannot make {}", lost.display()))?;
+    make_folder(&lost).with_context(|| format!("cannot make {}", lost.display()))?;
     for name in names {
         let from = dir.join(BLOBS).join(name);
         renameat_with(CWD, &from, CWD, lost.join(name), RenameFlags::NOREPLACE)

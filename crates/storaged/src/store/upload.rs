@@ -1,6 +1,6 @@
 //! An object that is on its way in.
 
-use std::fs::{File, OpenOptions, remove_file, rename};
+use std::fs::{File, remove_file, rename};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
+use super::open::new_file;
 use super::{Meta, PART, Store, StoreError};
 use crate::condition::Conditions;
 use crate::fault::point;
@@ -43,8 +44,7 @@ impl Upload {
     ) -> Result<Upload, StoreError> {
         let id = store.next.fetch_add(1, Ordering::Relaxed);
         let path = store.blob(id).with_extension(&PART[1..]);
-        let create = || OpenOptions::new().write(true).create_new(true).open(&path);
-        let file = step("put.create", "create a file for", &key, create)?;
+        let file = step("put.create", "create a file for", &key, || new_file(&path))?;
         let (hasher, bytes, kept) = (Box::new(blake3::Hasher::new()), 0, false);
         let upload = Upload { path, store, key, content_type, id, file, hasher, bytes, kept };
         upload.check_room(length)?;

@@ -1,7 +1,12 @@
 //! A folder whose index and files do not fit each other.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+
+use rustix::fs::Mode;
+use rustix::process::umask;
 
 use crate::common::{Daemon, eventually, scratch};
 
@@ -63,4 +68,25 @@ fn what_the_index_does_not_know_is_put_aside() {
         daemon.log().contains("put aside files=3") && daemon.log().contains("gone removed=1")
     });
     assert_eq!(daemon.client().get("/a").body, b"a");
+}
+
+/// Whatever the umask is, and also where an earlier start made them otherwise.
+#[test]
+fn what_it_makes_is_its_user_s_alone() {
+    let dir = scratch();
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    for key in ["/a", "/b"] {
+        let daemon = Daemon::start_with(dir.path(), &[], |command| {
+            // SAFETY: umask is a system call, and nothing else.
+            unsafe { command.pre_exec(|| Ok(drop(umask(Mode::from(0o022))))) };
+        });
+        let data = daemon.data();
+        daemon.client().put(key, b"a");
+        daemon.stop();
+        assert_eq!([mode(&data), mode(&data.join("blobs"))], [0o700; 2]);
+        assert_eq!([mode(&data.join("index")), mode(&data.join("blobs/1"))], [0o600; 2]);
+        for (name, loose) in [("index", 0o644), ("blobs", 0o755)] {
+            fs::set_permissions(data.join(name), fs::Permissions::from_mode(loose)).unwrap();
+        }
+    }
 }
