@@ -26,22 +26,28 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn build(args: &BuildArgs) -> Result<ExitCode, Error> {
     let mut progress = progress::for_stderr();
     let compiler = args.cc.as_deref();
-    let built = match (&args.kernel, &args.headers) {
-        (Some(name), _) => {
-            let kernel = BuildOptions::from_env(Kind::parse(name)?)?;
-            module::build_for(&kernel, compiler, progress.as_mut())?.1
-        }
-        (None, Some(headers)) => {
-            module::build(headers, compiler, &Cache::locate()?, progress.as_mut())?
-        }
-        (None, None) => {
-            let headers = own_headers(&Sysroot(args.sysroot.clone()))?;
-            let built = module::build(&headers, compiler, &Cache::locate()?, progress.as_mut())?;
-            eprintln!("ntcopy: this loads it: sudo ntcopy module load {}", built.display());
-            built
-        }
+    if let Some(name) = &args.kernel {
+        let kernel = BuildOptions::from_env(Kind::parse(name)?)?;
+        let (_, path) = module::build_for(&kernel, compiler, progress.as_mut())?;
+        let path = path.display();
+        eprintln!(
+            "ntcopy: this boots the kernel and loads it: ntcopy kernel boot --kernel {name} -- sh \
+             -c 'ntcopy module load {path} && ntcopy module status'"
+        );
+        println!("{path}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let sysroot = Sysroot(args.sysroot.clone());
+    let headers = match &args.headers {
+        Some(folder) => folder.clone(),
+        None => own_headers(&sysroot)?,
     };
-    println!("{}", built.display());
+    let built = module::build(&headers, compiler, &Cache::locate()?, progress.as_mut())?;
+    let path = built.path.display();
+    let runs = Status::gather(&sysroot, None).is_ok_and(|status| status.release == built.release);
+    let place = if runs { String::new() } else { format!("where Linux {} runs, ", built.release) };
+    eprintln!("ntcopy: {place}this loads it: sudo ntcopy module load {path}");
+    println!("{path}");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -56,6 +62,7 @@ fn own_headers(sysroot: &Sysroot) -> Result<PathBuf, Error> {
              one: --headers or --kernel"
         )));
     }
+    module::check_release(release)?;
     status.headers.ok_or_else(|| {
         Error::NotHere(format!(
             "the headers of Linux {release} are not here: install their package, \

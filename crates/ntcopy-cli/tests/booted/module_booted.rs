@@ -71,10 +71,14 @@ fn assert_in_order(said: &str, parts: &[&str]) {
 /// Loaded in two ways, used by the library, looked at, unloaded.
 const SERVES: &str = r#"
     says "$1" module unload
-    xz -c "$3" > /run/ntcopy.ko.xz
-    says "$1" module load /run/ntcopy.ko.xz
+    xz --check=crc32 -c "$3" > /run/ntcopy.ko.xz
+    PATH=/nowhere says "$1" module load /run/ntcopy.ko.xz
     says "$1" module unload
-    says "$1" module load "$3"
+    gzip -c "$3" > /run/ntcopy.ko.gz
+    PATH=/nowhere says "$1" module load /run/ntcopy.ko.gz
+    says "$1" module load /run/ntcopy.ko.gz
+    says "$1" module unload
+    PATH=/nowhere says "$1" module load "$3"
     says "$1" module load "$3"
     says "$2" --ignored --exact module_booted::inside_a_guest_the_library_attaches_sends_and_lets_go
     says "$1" module status
@@ -89,6 +93,9 @@ fn assert_it_served(said: &str) {
         &[
             "the module is not loaded\n= 0",
             "loaded /run/ntcopy.ko.xz\n= 0",
+            "unloaded\n= 0",
+            "takes gzip, which is not here, to unpack\n= 3",
+            "loaded /run/ntcopy.ko.gz\n= 0",
             "unloaded\n= 0",
             "loaded /",
             "= 0",
@@ -157,12 +164,13 @@ const REFUSES: &str = r#"
 fn assert_it_refused(said: &str) {
     let at = said.find("refusals\n").expect("it came so far");
     let parts = [
-        "Invalid module format",
+        "it is no module, or one of another kernel (Exec format error",
         "the kernel's log: ntcopy: version magic '7.3",
         "= 1",
-        "insmod: ERROR: could not insert module /etc/passwd",
+        "the kernel refuses /etc/passwd: it is no module",
         "= 1",
         "the module is not loaded\n= 0",
+        "this kernel takes signed modules alone",
         "the kernel's log: Loading of unsigned module is rejected",
         "= 1",
         "The module is not loaded.",

@@ -109,12 +109,43 @@ fn headers_that_are_missing_come_with_the_package_that_brings_them() {
     let machine = Machine::new();
     let said = machine.fail(3, &["build"]);
     assert!(said.contains(&format!("linux-headers-{RELEASE}")), "{said}");
-    let folder = machine.0.path("linux");
+    let folder = machine.0.path("headers");
+    let said = machine.fail(3, &["build", "--headers", folder.to_str().unwrap()]);
+    assert!(said.contains(&format!("there is no folder {}", folder.display())), "{said}");
+    fs::create_dir(&folder).unwrap();
     let said = machine.fail(3, &["build", "--headers", folder.to_str().unwrap()]);
     assert!(said.contains("modules_prepare"), "{said}");
     let machine = Machine::with_headers();
     fs::write(machine.build_file("include/config/auto.conf"), "CONFIG_NET=y\n").unwrap();
     assert!(machine.fail(3, &["build"]).contains("CONFIG_MODULES is off"));
+}
+
+#[test]
+fn a_kernel_that_the_module_is_not_for_is_told_so_before_a_compiler_is_looked_for() {
+    let machine = Machine::with_headers();
+    let old = "6.1.0-56-amd64";
+    fs::write(machine.build_file("include/config/kernel.release"), format!("{old}\n")).unwrap();
+    let headers = machine.build_file("");
+    let said = machine.fail(3, &["build", "--headers", headers.to_str().unwrap(), "--cc", "none"]);
+    assert!(said.contains(&format!("not for {old}")), "{said}");
+    // The running one, whatever headers it has.
+    machine.0.put("root/proc/sys/kernel/osrelease", &format!("{old}\n"));
+    let said = machine.fail(3, &["build"]);
+    assert!(said.contains(&format!("not for {old}")), "{said}");
+    let shown = text(&machine.run(&["status"]).stdout);
+    assert!(shown.contains(&format!("not for {old}")), "{shown}");
+}
+
+#[test]
+fn a_module_for_another_kernel_comes_with_where_it_is_loaded() {
+    let machine = Machine::with_headers();
+    machine.0.put("root/proc/sys/kernel/osrelease", "6.12.1-other\n");
+    let headers = machine.build_file("");
+    let built = machine.run(&["build", "--headers", headers.to_str().unwrap()]);
+    let path = good(&built).trim().to_owned();
+    let said = text(&built.stderr);
+    let next = format!("where Linux {RELEASE} runs, this loads it: sudo ntcopy module load {path}");
+    assert!(said.contains(&next), "{said}");
 }
 
 #[test]

@@ -15,14 +15,22 @@ use crate::progress::Progress;
 use crate::series::{MODULE, digest};
 use crate::tools;
 
-/// Builds the module, unless the cache has it, and gives the path of `ntcopy.ko`. `compiler` is one
-/// instead of that which the kernel was built with.
+/// What [`build`] leaves in the cache.
+pub struct Compiled {
+    /// `ntcopy.ko`.
+    pub path: PathBuf,
+    /// The release of Linux that it is for.
+    pub release: String,
+}
+
+/// Builds the module, unless the cache has it. `compiler` is one instead of that which the kernel
+/// was built with.
 pub fn build(
     headers: &Path,
     compiler: Option<&str>,
     cache: &Cache,
     progress: &mut dyn Progress,
-) -> Result<PathBuf> {
+) -> Result<Compiled> {
     let interrupts = Interrupts::arm().doing("taking over signals for", "the build")?;
     let headers = Headers::open(headers)?;
     tools::check_module()?;
@@ -31,16 +39,17 @@ pub fn build(
         None => headers.compiler()?,
     };
     let key = key(&headers, &compiler)?;
-    let module = cache.modules().join(&key).join(kept::FILE);
-    if module.is_file() {
-        return Ok(module);
+    let path = cache.modules().join(&key).join(kept::FILE);
+    let compiled = Compiled { path, release: headers.release.clone() };
+    if compiled.path.is_file() {
+        return Ok(compiled);
     }
     let _lock = cache.lock(Part::Modules, &interrupts, progress)?;
     // Whoever had the lock may have built it.
-    if !module.is_file() {
+    if !compiled.path.is_file() {
         Work { cache, headers, compiler, key }.build(&interrupts, progress)?;
     }
-    Ok(module)
+    Ok(compiled)
 }
 
 /// The same for a kernel of `ntcopy kernel`, which is built or fetched unless the cache has it.
@@ -58,7 +67,7 @@ pub fn build_for(
     }
     let built = crate::build(kernel, progress)?;
     let module = build(&built.headers(), compiler, &kernel.cache, progress)?;
-    Ok((built, module))
+    Ok((built, module.path))
 }
 
 /// The name of the module's folder in the cache: what it is for, and hashes of all that goes in.

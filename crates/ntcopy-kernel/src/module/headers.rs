@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::range::check_release;
 use crate::error::{Context, Error, Result};
 use crate::tools;
 
@@ -23,11 +24,19 @@ impl Headers {
             let dir = dir.display();
             Error::NotHere(format!("{dir} is not what a module can be built against: {reason}"))
         };
+        if !dir.is_dir() {
+            return Err(Error::NotHere(format!(
+                "there is no folder {}; this shows the headers that are here: ls -d \
+                 /lib/modules/*/build",
+                dir.display()
+            )));
+        }
         let read = |name: &str| fs::read_to_string(dir.join("include/config").join(name));
         let (Ok(config), Ok(release)) = (read("auto.conf"), read("kernel.release")) else {
             return Err(bad("it is not prepared: make modules_prepare in it, or build the kernel"));
         };
         let release = release.trim().to_owned();
+        check_release(&release)?;
         let headers = Self { dir: dir.to_path_buf(), release, config };
         if !headers.is("CONFIG_MODULES") {
             return Err(bad("its kernel takes no modules (CONFIG_MODULES is off)"));

@@ -1,5 +1,5 @@
-//! Putting the module into the running kernel, and taking it out. Why it is refused, kmod and the
-//! kernel's log say.
+//! Putting the module into the running kernel, and taking it out. Why it is refused, the kernel's
+//! log says.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
@@ -9,11 +9,13 @@ use std::process::Command;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use rustix::system::{delete_module, finit_module, init_module};
 
 use super::kept;
 use super::status::{Status, Sysroot};
 use crate::cache::Cache;
 use crate::error::{Context, Error, Result};
+use crate::tools;
 
 /// Loads a module into the running kernel: the one that is named, else the one that was built or
 /// installed for it. One that is loaded already is no error, and gives nothing.
@@ -34,17 +36,63 @@ pub fn load(named: Option<&Path>, cache: &Cache) -> Result<Option<PathBuf>> {
         ))
     })?;
     let mut kmsg = Kmsg::open();
-    // It undoes the compression, too.
-    let output = Command::new("insmod").arg(&path).env("LC_ALL", "C").output();
-    let output = output.doing("running", "insmod")?;
-    if output.status.success() {
-        return Ok(Some(path));
-    }
-    let mut text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let Err(errno) = insert(&path)? else { return Ok(Some(path)) };
+    let mut text = format!("the kernel refuses {}: {}", path.display(), reason(errno));
     for line in kmsg.as_mut().map(Kmsg::new_lines).unwrap_or_default() {
         text.push_str(&format!("\n  the kernel's log: {line}"));
     }
     Err(Error::Refused(text))
+}
+
+/// `MODULE_INIT_COMPRESSED_FILE` of linux/module.h.
+const COMPRESSED_FILE: i32 = 4;
+
+/// Gives the file to the kernel. What the kernel says is inside.
+fn insert(path: &Path) -> Result<std::result::Result<(), Errno>> {
+    let file = File::open(path).doing("opening", path)?;
+    let Some(program) = unpacker(path) else { return Ok(finit_module(&file, c"", 0)) };
+    match finit_module(&file, c"", COMPRESSED_FILE) {
+        // It undoes one kind of compression, or none.
+        Err(Errno::OPNOTSUPP | Errno::INVAL) => Ok(init_module(&unpack(program, file, path)?, c"")),
+        said => Ok(said),
+    }
+}
+
+/// The program that undoes the compression of a module that depmod and DKMS know by this name.
+fn unpacker(path: &Path) -> Option<&'static str> {
+    match path.extension()?.to_str()? {
+        "xz" => Some("xz"),
+        "zst" => Some("zstd"),
+        "gz" => Some("gzip"),
+        _ => None,
+    }
+}
+
+fn unpack(program: &str, file: File, path: &Path) -> Result<Vec<u8>> {
+    if tools::find(program).is_none() {
+        let path = path.display();
+        return Err(Error::NotHere(format!(
+            "{path} takes {program}, which is not here, to unpack"
+        )));
+    }
+    let output = Command::new(program).arg("-dc").stdin(file).output().doing("running", program)?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(Error::Refused(format!("{program} cannot unpack {}: {}", path.display(), said.trim())))
+}
+
+/// What the kernel's number means for a module.
+fn reason(errno: Errno) -> String {
+    let meaning = match errno {
+        Errno::NOEXEC => "it is no module, or one of another kernel",
+        Errno::PERM => "this takes root, in no container, and a kernel that still takes modules",
+        Errno::NOENT => "it needs a symbol that this kernel does not have",
+        Errno::KEYREJECTED | Errno::NOKEY => "this kernel takes signed modules alone",
+        _ => return errno.to_string(),
+    };
+    format!("{meaning} ({errno})")
 }
 
 /// The kernel's log from now on.
@@ -78,7 +126,7 @@ pub fn unload() -> Result<bool> {
         return Ok(false);
     }
     // Waiting for the last user is nothing that anybody has asked for.
-    match rustix::system::delete_module(c"ntcopy", OFlags::NONBLOCK.bits().cast_signed()) {
+    match delete_module(c"ntcopy", OFlags::NONBLOCK.bits().cast_signed()) {
         Ok(()) => Ok(true),
         Err(Errno::NOENT) => Ok(false),
         Err(errno) => Err(Error::Refused(format!(

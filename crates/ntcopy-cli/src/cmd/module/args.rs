@@ -18,7 +18,7 @@ Prints the path of ntcopy.ko. It is kept in the cache (NTCOPY_CACHE, else
 $XDG_CACHE_HOME/ntcopy, else ~/.cache/ntcopy), and built again when the sources, the headers or
 the compiler change. With DKMS, the package ntcopy-dkms does this for every new kernel.
 
-Ends with 3 where headers or the compiler are missing.";
+Ends with 3 where headers or the compiler are missing, and for a kernel that the module is not for.";
 
 const LOAD_HELP: &str = "\
 Examples:
@@ -30,7 +30,7 @@ One that is loaded already is left alone. Programs may attach their sockets from
 (ntcopy_socket_enable() of libntcopy); other programs do not notice.
 
 Ends with 3 where there is nothing to load, or the kernel knows MSG_NTCOPY itself; with 1 where the
-kernel refuses it, with what insmod and the kernel's log say.";
+kernel refuses it, with what the kernel's log says.";
 
 const UNLOAD_HELP: &str = "\
 Example:

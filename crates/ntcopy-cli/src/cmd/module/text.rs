@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use ntcopy::socket::{Errno, OtherSeries};
+use ntcopy_kernel::module::check_release;
 use ntcopy_record::units::count;
 use serde_json::{Value, json};
 
@@ -65,6 +66,9 @@ fn verdict(found: &Found) -> String {
     }
     if !status.takes_modules {
         return "This kernel takes no modules.".into();
+    }
+    if let Err(error) = check_release(&status.release) {
+        return format!("The module is not loaded: {error}.");
     }
     let next = match (&status.file, &status.headers) {
         (Some(_), _) => "sudo ntcopy module load",
