@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
 
-use crate::address::{Address, Place};
+use crate::address::Place;
 
 /// The heading of options that a file can't have: with one of them a daemon does something else
 /// than to serve.
@@ -43,7 +43,7 @@ pub struct Options {
     pub sndbuf: Option<u64>,
     /// Where Prometheus asks for /metrics
     #[arg(long, value_name = "ADDRESS")]
-    pub metrics: Option<Address>,
+    pub metrics: Option<Place>,
     /// What is logged on standard error: error, warn, info, or debug, which has every request
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log_level: LevelFilter,

@@ -14,7 +14,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{Builder, LocalOptions};
 
-use crate::address::Address;
+use crate::address::{Address, Place};
 use crate::conn::Conn;
 use crate::listen::{SocketFile, listen};
 use crate::metrics::Text;
@@ -65,7 +65,9 @@ impl Server {
         let core = Arc::new(Core::new(options, S::NAME, report));
         let mut listeners: Vec<Vec<Listener>> = core.workers.iter().map(|_| Vec::new()).collect();
         let (mut addresses, mut files) = (Vec::new(), Vec::new());
-        for (at, door) in doors.iter().chain(&core.options.metrics).enumerate() {
+        let metrics = core.options.metrics.as_ref().map(Place::look_up).transpose()?;
+        let metrics = metrics.as_ref().and_then(|addresses| addresses.first());
+        for (at, door) in doors.iter().chain(metrics).enumerate() {
             // That of the metrics is one worker's, and no connection of it counts.
             let counted = at < doors.len();
             let workers = if counted { core.workers.len() } else { 1 };

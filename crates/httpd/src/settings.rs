@@ -161,7 +161,7 @@ mod tests {
     use tracing::level_filters::LevelFilter;
 
     use super::*;
-    use crate::{Options, Place};
+    use crate::Options;
 
     #[derive(Debug, Parser)]
     #[command(args_override_self = true)]
@@ -193,7 +193,7 @@ mod tests {
                     log-level = \"warn\"\npublic = false\n";
         let options = parse(file, &["--workers=2", "--listen", "tcp:127.0.0.1:1"]).unwrap();
         assert_eq!(
-            Place::all(&options.listen).iter().map(ToString::to_string).collect::<Vec<_>>(),
+            options.listen.iter().map(ToString::to_string).collect::<Vec<_>>(),
             ["unix:/run/s", "unix:/run/t", "tcp:127.0.0.1:1"]
         );
         assert_eq!(options.workers(), 2);

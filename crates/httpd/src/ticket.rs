@@ -1,19 +1,30 @@
 //! The connections of all workers: how many there may be, and which are idle.
 
+use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::{Shutdown, shutdown};
+use rustix::process::{Resource, getrlimit};
 use tokio::sync::{Notify, watch};
-use tokio::time::sleep;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
 
 use crate::log::lost;
 use crate::metrics::Text;
 use crate::options::Options;
+
+/// How long the descriptor of an idle connection is waited for.
+const MAKE_ROOM: Duration = Duration::from_millis(250);
+/// Connections of the metrics at one time.
+const METRICS_CONNECTIONS: usize = 16;
+/// Descriptors that clients get only while none of them is idle.
+const SPARE_DESCRIPTORS: u64 = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
@@ -28,6 +39,8 @@ crate::counters! {
         open: "gauge" "connections" "Open connections.",
         accepted: "counter" "accepted_total" "Accepted connections.",
         paused: "counter" "accept_paused_total" "Times that accepting paused for want of descriptors.",
+        asking: "gauge" "metrics_connections" "Open connections to --metrics, among the others.",
+        metrics_evicted: "counter" "metrics_evicted_total" "Connections to --metrics closed to make room for others.",
         evicted: "counter" "evicted_total" "Idle connections closed to make room for others.",
         turned_away: "counter" "turned_away_total" "Connections turned away for want of room.",
         timeouts: "counter" "timeouts_total" "Times that a peer took too long.",
@@ -57,6 +70,12 @@ pub(crate) struct Core {
     idle: AtomicIsize,
     /// Wakes the one that has waited longest.
     evict: Notify,
+    /// Wakes whoever waits for the descriptor of a connection.
+    closed: Notify,
+    /// From which number on a descriptor is one of the last.
+    last_descriptors: u64,
+    /// Connections of the metrics, the oldest first.
+    asking: Mutex<VecDeque<AbortHandle>>,
     pub(crate) workers: Vec<PerWorker>,
     pub(crate) stop: watch::Sender<Option<Stop>>,
     name: &'static str,
@@ -76,6 +95,9 @@ impl Core {
             open: AtomicUsize::new(0),
             idle: AtomicIsize::new(0),
             evict: Notify::new(),
+            closed: Notify::new(),
+            last_descriptors: last_descriptors(),
+            asking: Mutex::default(),
             workers: (0..options.workers()).map(|_| worker()).collect(),
             stop: watch::Sender::new(None),
             name,
@@ -97,7 +119,7 @@ impl Core {
     }
 
     /// Ends the one of all workers' connections that has been idle longest, if there is one.
-    fn evict(&self) -> bool {
+    pub(crate) fn evict(&self) -> bool {
         let one_less = |idle| (idle > 0).then_some(idle - 1);
         let order = Ordering::Relaxed;
         let chosen = self.idle.fetch_update(order, order, one_less).is_ok();
@@ -106,6 +128,34 @@ impl Core {
         }
         chosen
     }
+
+    /// Ends the longest idle, and waits for its descriptor.
+    pub(crate) async fn make_room(&self) -> bool {
+        let mut closed = pin!(self.closed.notified());
+        closed.as_mut().enable();
+        self.evict() && timeout(MAKE_ROOM, closed).await.is_ok()
+    }
+
+    /// Whether the last descriptors are in use, which backends, pipes and files need as well: the
+    /// kernel gives the lowest number that is free.
+    pub(crate) fn is_short_of_descriptors(&self, newest: &OwnedFd) -> bool {
+        u64::try_from(newest.as_raw_fd()).is_ok_and(|number| number >= self.last_descriptors)
+    }
+
+    /// Takes in a connection of the metrics. Where there are as many as may be, the oldest goes.
+    pub(crate) fn ask(&self, newest: AbortHandle) -> bool {
+        let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        asking.retain(|task| !task.is_finished());
+        asking.push_back(newest);
+        let oldest = if asking.len() > METRICS_CONNECTIONS { asking.pop_front() } else { None };
+        oldest.inspect(AbortHandle::abort).is_some()
+    }
+}
+
+/// All but an eighth, at most [`SPARE_DESCRIPTORS`], are for anything.
+fn last_descriptors() -> u64 {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    limit - (limit / 8).min(SPARE_DESCRIPTORS)
 }
 
 /// A connection's place among those that are counted. The socket is closed with it.
@@ -157,6 +207,11 @@ impl Ticket {
         wait.await
     }
 
+    /// Whether an idle connection was closed, where something else wants its descriptor.
+    pub async fn make_room(&self) -> bool {
+        self.core.make_room().await
+    }
+
     /// What the worker counts.
     pub fn counts(&self) -> &Counts {
         &self.core.workers[self.worker].counts
@@ -177,6 +232,8 @@ pub(crate) fn ticket(
 ) -> Option<Ticket> {
     if counted {
         core.open.fetch_add(1, Ordering::Relaxed);
+    } else {
+        core.workers[worker].counts.asking.up();
     }
     core.workers[worker].counts.open.up();
     let (core, socket) = (Arc::clone(core), Some(Arc::clone(socket)));
@@ -195,7 +252,11 @@ impl Drop for Ticket {
             self.core.open.fetch_sub(1, Ordering::Relaxed);
         }
         let worker = &self.core.workers[self.worker];
+        if !self.counted {
+            worker.counts.asking.down();
+        }
         worker.counts.open.down();
         worker.closed.notify_one();
+        self.core.closed.notify_waiters();
     }
 }

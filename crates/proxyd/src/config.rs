@@ -35,7 +35,8 @@ pub struct Config {
     /// PEM file of its private key
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
-    /// Where requests go: the first address of a host that takes the connection
+    /// Where requests go: the first address of a host that takes the connection. A name is looked up
+    /// again every few seconds
     #[arg(long, value_name = "ADDRESS")]
     pub backend: Place,
     /// How clients are sent to

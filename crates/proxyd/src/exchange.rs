@@ -159,21 +159,30 @@ impl Exchange<'_> {
             Framing::Length(bytes) => bytes > self.client.input.bytes.len() as u64,
             framing => framing == Framing::Chunked,
         };
-        let client = self.client.stream.socket_mut();
-        // What is needed for a while only, is held for a while only.
-        let get = Box::pin(self.worker.upstreams.get(reuse, uploads));
-        let got = tokio::select! {
-            biased;
-            () = poll_fn(|cx| client.poll_hung_up(cx)) => return Err(Error::gone()),
-            got = get => got,
+        let got = loop {
+            let client = self.client.stream.socket_mut();
+            // What is needed for a while only, is held for a while only.
+            let get = Box::pin(self.worker.upstreams.get(reuse, uploads));
+            let got = tokio::select! {
+                biased;
+                () = poll_fn(|cx| client.poll_hung_up(cx)) => return Err(Error::gone()),
+                got = get => got,
+            };
+            match got {
+                Err(Unavailable::Here(Errno::MFILE | Errno::NFILE))
+                    if self.client.ticket.make_room().await => {}
+                got => break got,
+            }
         };
         got.map_err(|unavailable| {
-            let to = &self.worker.shared.config.backend.0[0];
+            let to = &self.worker.shared.config.backend;
             let why = format!("cannot connect: {to}: {unavailable}");
             match unavailable {
                 Unavailable::Taken => Error::new(Side::Proxy, 503, unavailable.to_string()),
                 Unavailable::Here(_) => Error::new(Side::Proxy, 500, why),
-                Unavailable::Refused(_) => Error::new(Side::Backend, 503, why),
+                Unavailable::Unknown | Unavailable::Refused(_) => {
+                    Error::new(Side::Backend, 503, why)
+                }
             }
         })
     }

@@ -11,11 +11,13 @@
 //! | `exchange` | one request and its answer, in both directions at once |
 //! | `flow` | one direction: what is copied, and what goes through a pipe |
 //! | [`conn`], [`tls`] | connections |
+//! | `backend` | its addresses |
 //! | `upstreams` | connections to the backend |
 //! | [`request`], [`response`], [`forward`], [`paths`] | heads; bytes alone |
 //! | `worker` | what sessions share |
 //! | [`server`] | all of it, started, reloaded, stopped |
 
+mod backend;
 pub mod config;
 pub mod conn;
 mod counters;

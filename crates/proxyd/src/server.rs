@@ -48,9 +48,9 @@ pub struct Server {
 
 impl Server {
     pub fn start(config: Config) -> anyhow::Result<Server> {
-        let mut doors = Place::all(&config.options.listen);
+        let mut doors = Place::all(&config.options.listen)?;
         let plain_doors = doors.len();
-        doors.extend(Place::all(&config.tls_listen));
+        doors.extend(Place::all(&config.tls_listen)?);
         let options = config.options.clone();
         let shared = Arc::new(Shared::new(config, plain_doors)?);
         announce(&shared);

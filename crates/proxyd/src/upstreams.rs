@@ -13,6 +13,7 @@ use rustix::net::SocketAddrUnix;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use crate::backend::Addresses;
 use crate::config::Config;
 use crate::conn::{Conn, errno};
 use crate::counters::Counters;
@@ -30,7 +31,15 @@ pub(crate) struct Upstream {
     pub(crate) reused: bool,
     /// Held while the body of its request is under way.
     pub(crate) upload: Option<OwnedSemaphorePermit>,
+    to: Address,
     _permit: OwnedSemaphorePermit,
+}
+
+/// A connection that waits for an exchange.
+struct Idle {
+    conn: Conn,
+    to: Address,
+    since: Instant,
 }
 
 /// Why there is no connection.
@@ -41,6 +50,8 @@ pub(crate) enum Unavailable {
     /// Something lacks here, for which the backend is not to blame.
     #[error("{0}")]
     Here(Errno),
+    #[error("its name can't be looked up")]
+    Unknown,
     /// Why the address that was tried last took none.
     #[error("{0}")]
     Refused(Errno),
@@ -49,6 +60,7 @@ pub(crate) enum Unavailable {
 /// All connections of a worker to the backend.
 pub(crate) struct Upstreams {
     config: Arc<Config>,
+    backend: Addresses,
     /// The place of the address that took a connection last.
     preferred: Cell<usize>,
     /// Connections, idle ones included, may be this many.
@@ -60,16 +72,21 @@ pub(crate) struct Upstreams {
     uploads: Arc<Semaphore>,
     /// Held by who asks for a new connection: where the backend's queue is full the others wait.
     asking: Mutex<()>,
-    /// The one that was used last at the end; since when each is idle.
-    idle: RefCell<VecDeque<(Conn, Instant)>>,
+    /// The one that was used last at the end.
+    idle: RefCell<VecDeque<Idle>>,
     counters: Arc<Counters>,
 }
 
 impl Upstreams {
-    pub(crate) fn new(config: &Arc<Config>, counters: Arc<Counters>) -> Upstreams {
+    pub(crate) fn new(
+        config: &Arc<Config>,
+        backend: Addresses,
+        counters: Arc<Counters>,
+    ) -> Upstreams {
         let limit = usize::from(config.backend_connections);
         Upstreams {
             config: Arc::clone(config),
+            backend,
             preferred: Cell::new(0),
             limit,
             permits: Arc::new(Semaphore::new(limit)),
@@ -92,30 +109,30 @@ impl Upstreams {
         };
         let permits = timeout(self.config.connect_timeout, permits).await;
         let Ok((Some(permit), upload)) = permits else { return Err(Unavailable::Taken) };
-        let lend = |conn, reused| {
+        let lend = |conn, to, reused| {
             let count = if reused {
                 &self.counters.backend_reuses
             } else {
                 &self.counters.backend_connections
             };
             count.up();
-            Upstream { conn, input: Input::default(), reused, upload, _permit: permit }
+            Upstream { conn, input: Input::default(), reused, upload, to, _permit: permit }
         };
-        if reuse && let Some(conn) = self.take() {
-            return Ok(lend(conn, true));
+        if reuse && let Some(Idle { conn, to, .. }) = self.take() {
+            return Ok(lend(conn, to, true));
         }
         let lent = self.limit - self.permits.available_permits();
         if lent + self.idle.borrow().len() > self.limit {
             self.idle.borrow_mut().pop_front();
         }
-        let addresses = &self.config.backend.0;
+        let addresses = self.addresses().await;
         let (count, first) = (addresses.len(), self.preferred.get());
-        let mut failed = Unavailable::Refused(Errno::INVAL);
+        let mut failed = Unavailable::Unknown;
         for at in (first..first + count).map(|at| at % count) {
             match self.connect(&addresses[at]).await {
                 Ok(stream) => {
                     self.preferred.set(at);
-                    return Ok(lend(Conn::Plain(stream), false));
+                    return Ok(lend(Conn::Plain(stream), addresses[at].clone(), false));
                 }
                 Err(here @ (Unavailable::Here(_) | Unavailable::Taken)) => return Err(here),
                 Err(refused) => failed = refused,
@@ -124,21 +141,34 @@ impl Upstreams {
         Err(failed)
     }
 
-    /// The idle connection that was used last. One on which the backend has closed or spoken unasked
-    /// is none: what it said would be taken for the next answer.
-    fn take(&self) -> Option<Conn> {
+    /// Those of the backend; none where its name is not known. The first answer is waited for.
+    async fn addresses(&self) -> Vec<Address> {
+        let mut backend = self.backend.clone();
+        let known = timeout(self.config.connect_timeout, backend.wait_for(Option::is_some)).await;
+        known.ok().and_then(|known| known.ok()?.clone()).unwrap_or_default()
+    }
+
+    /// The idle connection that was used last, if it is of use.
+    fn take(&self) -> Option<Idle> {
         let mut idle = self.idle.borrow_mut();
-        let found =
-            std::iter::from_fn(|| idle.pop_back()).find(|(conn, _)| is_silent(conn.socket()));
+        let found = std::iter::from_fn(|| idle.pop_back()).find(|one| self.is_of_use(one));
         self.counters.backend_idle.set(idle.len() as u64);
-        found.map(|(conn, _)| conn)
+        found
+    }
+
+    /// One on which the backend has closed or spoken unasked is of none: what it said would be taken
+    /// for the next answer. Nor is one to an address that the backend's name has no more.
+    fn is_of_use(&self, idle: &Idle) -> bool {
+        let known = self.backend.borrow();
+        known.as_ref().is_some_and(|known| known.contains(&idle.to))
+            && is_silent(idle.conn.socket())
     }
 
     /// Keeps a connection for the next exchange; beyond the limit the one that has been idle
     /// longest goes.
     pub(crate) fn keep(&self, upstream: Upstream) {
         let mut idle = self.idle.borrow_mut();
-        idle.push_back((upstream.conn, Instant::now()));
+        idle.push_back(Idle { conn: upstream.conn, to: upstream.to, since: Instant::now() });
         if idle.len() > self.config.backend_idle {
             idle.pop_front();
         }
@@ -195,13 +225,12 @@ fn start(address: &Address) -> Result<(OwnedFd, Result<(), Errno>), Errno> {
     Ok((fd, result))
 }
 
-/// Closes, again and again, connections that have been idle for too long, that the backend has
-/// closed, and on which it speaks without having been asked.
+/// Closes, again and again, connections that have been idle for too long or are of no use.
 pub(crate) async fn expire(upstreams: Rc<Upstreams>, patience: Duration) {
     loop {
         sleep(LOOK.min(patience)).await;
         let mut idle = upstreams.idle.borrow_mut();
-        idle.retain(|(conn, since)| since.elapsed() < patience && is_silent(conn.socket()));
+        idle.retain(|one| one.since.elapsed() < patience && upstreams.is_of_use(one));
         upstreams.counters.backend_idle.set(idle.len() as u64);
     }
 }

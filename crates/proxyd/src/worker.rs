@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use httpd::splice::Pool;
 use ntcopy::socket::Setting;
 use rustls::ServerConfig;
@@ -12,6 +13,7 @@ use rustls::crypto::ring::Ticketer;
 use rustls::server::ProducesTickets;
 use tokio::time::sleep;
 
+use crate::backend::{Addresses, addresses};
 use crate::config::Config;
 use crate::conn::Conn;
 use crate::counters::Counters;
@@ -29,6 +31,7 @@ pub(crate) struct Shared {
     /// Seals what a session needs to be resumed, for its client to keep: however many others come,
     /// and with another certificate, it still resumes.
     tickets: Arc<dyn ProducesTickets>,
+    backend: Addresses,
     pub(crate) hint: Option<Setting>,
     pub(crate) counters: Vec<Arc<Counters>>,
 }
@@ -40,6 +43,7 @@ impl Shared {
             plain_doors,
             tls: Mutex::new(offered(&config, &tickets)?),
             tickets,
+            backend: addresses(&config.backend).context("cannot start a thread")?,
             hint: config.mode.setting(),
             counters: (0..config.options.workers()).map(|_| Arc::default()).collect(),
             config: Arc::new(config),
@@ -106,7 +110,8 @@ async fn give_back(pipes: Rc<RefCell<Pool>>, counters: Arc<Counters>) {
 impl Worker {
     pub(crate) fn new(shared: &Arc<Shared>, index: usize) -> Worker {
         let (config, counters) = (&shared.config, &shared.counters[index]);
-        let upstreams = Rc::new(Upstreams::new(config, Arc::clone(counters)));
+        let upstreams =
+            Rc::new(Upstreams::new(config, shared.backend.clone(), Arc::clone(counters)));
         tokio::task::spawn_local(expire(Rc::clone(&upstreams), config.backend_idle_timeout));
         let pipes = Rc::new(RefCell::new(Pool::new(config.pipes, config.pipe_size as usize)));
         tokio::task::spawn_local(give_back(Rc::clone(&pipes), Arc::clone(counters)));

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags, acceptfrom_with, send, sockopt};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::time::timeout;
 
 use super::Service;
 use crate::conn::Conn;
@@ -47,6 +48,11 @@ fn take(socket: &OwnedFd) -> Result<(OwnedFd, Option<SocketAddr>), Errno> {
     }
 }
 
+/// Whether a connection that is closed helps.
+fn wants_room(errno: Errno) -> bool {
+    matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)
+}
+
 /// Until the server ends, and then those that wait already.
 pub(super) async fn accept<S: Service>(
     core: &Arc<Core>,
@@ -71,6 +77,7 @@ pub(super) async fn accept<S: Service>(
                 // Others who share the socket get theirs.
                 tokio::task::yield_now().await;
             }
+            Err(errno) if wants_room(errno) && core.make_room().await => {}
             // Clients wait in the queue until there is a descriptor again.
             Err(errno) => {
                 core.workers[index].counts.paused.up();
@@ -106,6 +113,9 @@ fn admit<S: Service>(
     if let Some(bytes) = core.options.sndbuf {
         let _ = sockopt::set_socket_send_buffer_size(&socket, bytes as usize);
     }
+    if core.is_short_of_descriptors(&socket) {
+        core.evict();
+    }
     let counts = &core.workers[index].counts;
     let socket = Arc::new(socket);
     let Some(ticket) = ticket(core, index, listener.counted, &socket) else {
@@ -122,12 +132,16 @@ fn admit<S: Service>(
     if listener.counted {
         tokio::task::spawn_local(S::serve(Rc::clone(worker), conn));
     } else {
-        tokio::task::spawn_local(serve_metrics(Arc::clone(core), conn));
+        let asking = tokio::task::spawn_local(serve_metrics(Arc::clone(core), conn));
+        if core.ask(asking.abort_handle()) {
+            counts.metrics_evicted.up();
+        }
     }
 }
 
 async fn serve_metrics(core: Arc<Core>, mut conn: Conn) {
-    let Some(head) = conn.head(METRICS_PATIENCE).await else { return };
+    let head = timeout(METRICS_PATIENCE, conn.head(METRICS_PATIENCE)).await;
+    let Some(head) = head.ok().flatten() else { return };
     let request = head.and_then(|head| parse_request(&conn.input.bytes[..head]));
     let (status, body) = match request {
         Err(refusal) => (refusal.status, format!("{}\n", refusal.reason)),

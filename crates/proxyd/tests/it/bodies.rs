@@ -52,7 +52,7 @@ fn bodies_arrive_whole_in_every_framing_both_ways() {
     // A TCP backend, which the proxy itself is.
     let inner = proxy(&backend, |_| {});
     let at = inner.http.addresses[0].clone();
-    let outer = proxy(&backend, |config| config.backend = Place(vec![at]));
+    let outer = proxy(&backend, |config| config.backend = Place::At(vec![at]));
     exchange(&mut connect(&outer), 1_048_577);
 }
 

@@ -42,7 +42,7 @@ fn a_client_that_goes_away_takes_its_backend_connection_along() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("p.sock");
     let server = proxy(&backend, |config| {
-        config.options.listen.push(Place(vec![Address::Unix(path.clone())]))
+        config.options.listen.push(Place::At(vec![Address::Unix(path.clone())]))
     });
     let mut client = connect(&server);
     client.send("GET /large HTTP/1.1\r\nHost: t\r\n\r\n");
@@ -141,7 +141,7 @@ fn the_first_address_of_the_backend_that_takes_the_connection_is_used() {
     let backend = Backend::standard();
     let place = |last: &Address| {
         let dead = ["unix:/nonexistent/a", "tcp:127.0.0.1:1"].map(|text| text.parse().unwrap());
-        Place(dead.into_iter().chain([last.clone()]).collect())
+        Place::At(dead.into_iter().chain([last.clone()]).collect())
     };
     let server = proxy(&backend, |config| config.backend = place(&backend.address));
     let mut client = connect(&server);

@@ -106,7 +106,7 @@ fn listeners_let_in_what_they_are_told_to() {
     let server = proxy(&backend, |config| {
         config.method = vec!["GET".to_owned(), "HEAD".to_owned()];
         config.path = vec!["/length/".to_owned(), "/headers".to_owned()];
-        config.options.listen.push(Place(vec![Address::Unix(path.clone())]));
+        config.options.listen.push(Place::At(vec![Address::Unix(path.clone())]));
     });
     assert_eq!(connect(&server).get("/length/3").body, pattern(3));
     let came = backend.heads().len();

@@ -40,7 +40,7 @@ fn answers_at_a_stop_say_that_the_connection_ends_and_have_only_so_much_time() {
     assert_eq!(never.rest(), b"");
 }
 
-fn start(mut command: Command, socket: &PathBuf) -> Process {
+pub fn start(mut command: Command, socket: &PathBuf) -> Process {
     let program = Process(command.spawn().unwrap());
     eventually("it listens", || UnixStream::connect(socket).is_ok());
     program
@@ -53,7 +53,7 @@ pub fn program(arguments: &[&str]) -> Command {
 }
 
 /// What it needs to listen on a socket before that backend.
-fn before(backend: &Backend) -> (TempDir, PathBuf, Command) {
+pub fn before(backend: &Backend) -> (TempDir, PathBuf, Command) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("p.sock");
     let (listen, to) = (socket.to_str().unwrap().to_owned(), backend.address.to_string());
@@ -109,6 +109,25 @@ fn a_second_signal_stops_at_once_and_the_log_says_so_without_colours() {
     assert!(log.contains(line) && log.contains("error=proxy: the proxy stops"), "{log}");
 }
 
+/// As at boot, when there is no resolver yet: it starts, says so, and serves what it can.
+#[test]
+fn a_backend_whose_name_is_not_known_is_503_and_no_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("p.sock");
+    let listen = format!("unix:{}", socket.display());
+    let command = program(&["--listen", &listen, "--backend", "tcp:backend.invalid:80"]);
+    let mut program = start(command, &socket);
+    for _ in 0..2 {
+        let answer = Peer::connect(&Address::Unix(socket.clone())).get("/");
+        assert!(answer.status == 503 && answer.text().contains("backend.invalid"), "{answer:?}");
+    }
+    program.signal(Signal::TERM);
+    assert!(program.wait().success());
+    let mut log = String::new();
+    program.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    assert_eq!(log.matches("the backend's name can't be looked up").count(), 1, "{log}");
+}
+
 #[test]
 fn the_programs_exit_status_tells_what_was_wrong() {
     let folder = tempfile::tempdir().unwrap();
@@ -127,6 +146,7 @@ fn the_programs_exit_status_tells_what_was_wrong() {
         ("--listen /l --backend /b --path pub".to_owned(), 2, "/pub"),
         ("--tls-listen /t --backend /b --certificate c".to_owned(), 2, "--key"),
         (format!("--listen {live} --backend unix:/b"), 1, "a process listens there"),
+        ("--listen tcp:backend.invalid:1 --backend unix:/b".to_owned(), 1, "backend.invalid"),
         ("--listen tcp:192.0.2.1:1 --backend unix:/b".to_owned(), 1, "192.0.2.1:1"),
         ("--check --listen tcp:127.0.0.1:0 --backend unix:/b".to_owned(), 0, ""),
         (format!("--backend /b --config {few}"), 2, few),

@@ -3,13 +3,16 @@
 
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use httpd::{Address, Place};
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::common::{Backend, Peer, connect, counters, eventually, pattern, proxy};
+use crate::lifecycle::{before, start};
 
 #[test]
 fn what_is_longer_than_framing_may_be_is_refused() {
@@ -176,6 +179,30 @@ fn a_backend_has_as_many_connections_as_it_may_and_the_rest_wait() {
     assert!((1..=6).contains(&most.load(Ordering::SeqCst)), "{most:?}");
 }
 
+/// Each exchange needs a descriptor for the backend, too, which closes after its answer.
+#[test]
+fn where_descriptors_run_out_the_longest_idle_makes_room() {
+    let backend = Backend::new(|peer, _| {
+        peer.head();
+        peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
+    });
+    let (_folder, socket, mut command) = before(&backend);
+    let few = Rlimit { current: Some(100), maximum: Some(100) };
+    let set = move || setrlimit(Resource::Nofile, few).map_err(Into::into);
+    // SAFETY: between fork and exec only a system call is made.
+    unsafe { command.args(["--workers", "2"]).pre_exec(set) };
+    let _program = start(command, &socket);
+    let mut clients: Vec<Peer> = Vec::new();
+    for at in 0..300 {
+        let mut client = Peer::connect(&Address::Unix(socket.clone()));
+        let answer = client.get("/");
+        assert_eq!(answer.status, 200, "{at}: {answer:?}");
+        clients.push(client);
+    }
+    clients[0].assert_ended();
+    assert_eq!(clients[299].get("/").status, 200);
+}
+
 #[test]
 fn those_who_wait_in_vain_are_told_and_the_backend_is_not_blamed() {
     let backend = Backend::new(|peer, _| drop(peer.rest()));
@@ -244,7 +271,7 @@ fn a_backend_that_takes_no_connection_is_unavailable() {
     for at in [Address::Unix(path), Address::Tcp(tcp.local_addr().unwrap())] {
         let with = |last: Option<&Address>| {
             proxy(&unused, |config| {
-                config.backend = Place([&at].into_iter().chain(last).cloned().collect());
+                config.backend = Place::At([&at].into_iter().chain(last).cloned().collect());
                 config.connect_timeout = Duration::from_millis(300);
                 config.answer_timeout = Duration::from_millis(300);
             })
@@ -267,7 +294,7 @@ fn a_full_queue_is_waited_for_by_many_and_asked_by_one() {
     let listener = UnixListener::bind(&path).unwrap();
     rustix::net::listen(&listener, 1).unwrap();
     let unused = Backend::standard();
-    let server = proxy(&unused, |config| config.backend = Place(vec![Address::Unix(path)]));
+    let server = proxy(&unused, |config| config.backend = Place::At(vec![Address::Unix(path)]));
     let mut clients: Vec<_> = (0..40).map(|_| connect(&server)).collect();
     for client in &mut clients {
         client.send("GET /a HTTP/1.1\r\nHost: t\r\n\r\n");
@@ -299,7 +326,7 @@ fn a_refusal_reaches_a_client_that_is_still_sending() {
     let server = proxy(&backend, |config| {
         config.method.retain(|method| method != "PATCH");
         config.path = vec!["/echo".to_owned()];
-        config.options.listen.push(Place(vec![Address::Unix(path.clone())]));
+        config.options.listen.push(Place::At(vec![Address::Unix(path.clone())]));
     });
     let body = pattern(24 << 20);
     let length = format!("Content-Length: {}\r\n\r\n", body.len());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Signal};
 
-use crate::common::{Daemon, bytes, eventually, program, scratch};
+use crate::common::{Daemon, Peer, bytes, eventually, program, scratch};
 
 #[test]
 fn a_folder_has_one_daemon() {
@@ -113,9 +113,15 @@ fn too_few_descriptors() {
         assert_eq!(daemon.client().put(&format!("/{at}"), &bytes(at, 100)).status, 201);
         assert_eq!(daemon.client().get(&format!("/{at}")).status, 200);
     }
-    // More connections than may be open: those that are too many wait in the queue, and none is
-    // turned away; the daemon does not ask again and again.
-    let mut clients: Vec<_> = (0..80).map(|_| daemon.client()).collect();
+    // More connections than may be open, none of them idle: those that are too many wait in the
+    // queue, and none is turned away; the daemon does not ask again and again.
+    let mut clients: Vec<_> = (0..80)
+        .map(|_| {
+            let mut client = daemon.client();
+            client.send("GET /3");
+            client
+        })
+        .collect();
     eventually("it says so", || daemon.log().contains("no connection is accepted"));
     // It uses what it can get of two CPUs if it spins, and next to nothing if it does not: how busy
     // the machine is makes neither more.
@@ -128,9 +134,42 @@ fn too_few_descriptors() {
     // Those who went may still hold what the object would be opened with.
     let mut last = clients.pop().unwrap();
     drop(clients);
-    let status = last.get("/3").status;
+    last.send(" HTTP/1.1\r\nHost: t\r\n\r\n");
+    let status = last.answer().unwrap().status;
     assert!([200, 503].contains(&status), "{status}");
     eventually("the object is had", || daemon.client().get("/3").status == 200);
+    daemon.stop();
+}
+
+/// Beyond as many as there are descriptors for, the longest idle makes room for each that comes.
+#[test]
+fn where_descriptors_run_out_the_longest_idle_makes_room() {
+    let dir = scratch();
+    let daemon = Daemon::start_limited(dir.path(), Resource::Nofile, 60);
+    assert_eq!(daemon.client().put("/o", b"x").status, 201);
+    let mut clients: Vec<Peer> = Vec::new();
+    for at in 0..200 {
+        let mut client = daemon.client();
+        assert_eq!(client.get("/o").status, 200, "{at}");
+        clients.push(client);
+    }
+    clients[0].assert_ended();
+    assert_eq!(clients[199].get("/o").status, 200);
+    assert!(daemon.stat()["evicted_total"] >= 140);
+    daemon.stop();
+}
+
+#[test]
+fn connections_to_the_metrics_are_few_and_the_newest_count() {
+    let dir = scratch();
+    let daemon = Daemon::start_limited(dir.path(), Resource::Nofile, 100);
+    let idle: Vec<_> = (0..200).map(|_| Peer::connect(&daemon.metrics)).collect();
+    assert_eq!(daemon.client().get("/none").status, 404);
+    daemon.wait_for_stat(|stat| stat["metrics_evicted_total"] >= 185);
+    let stat = daemon.stat();
+    assert!(stat["metrics_connections"] <= 17, "{stat:?}");
+    drop(idle);
+    daemon.wait_for_stat(|stat| stat["metrics_connections"] == 1);
     daemon.stop();
 }
 
