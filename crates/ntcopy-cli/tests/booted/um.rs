@@ -30,6 +30,30 @@ fn the_kernel_of_the_long_term_series_keeps_its_promises() {
     passed.unwrap_or_else(|error| panic!("{error}"));
 }
 
+/// What user-mode Linux copies at once; with two CPUs, so that pages go while they are copied to.
+fn user_copies_pass(kernel: &str, cpus: &str) {
+    let folder = tempfile::tempdir().expect("a folder for the suite");
+    selftests::build(folder.path(), &["user_copies"]).expect("it can be built");
+    let program = folder.path().join("user_copies");
+    let program = program.to_str().expect("a path in UTF-8");
+    let boot = ["kernel", "boot", "--kernel", kernel, "--cpus", cpus, "--timeout", "600", "--"];
+    let said = good(&ntcopy(&[&boot[..], &[program]].concat()));
+    let passed = said.lines().filter(|line| line.starts_with("ok ") && !line.contains("# SKIP"));
+    let skipped = usize::from(cpus == "1");
+    assert_eq!(passed.count() + skipped, 12, "{said}");
+}
+
+#[test]
+fn plain_copies_end_where_the_mapping_does() {
+    user_copies_pass("um", "2");
+}
+
+#[test]
+#[ignore = "make test-612"]
+fn plain_copies_of_the_long_term_series_end_where_the_mapping_does() {
+    user_copies_pass("um:6.12", "1");
+}
+
 /// A missing fence cannot be seen in the bytes, nearly always; in the machine code it can.
 #[test]
 fn every_copy_of_the_kernel_that_bypasses_the_cache_is_fenced() {
