@@ -137,6 +137,8 @@ fi
 start proxyd
 inside 65534 curl -sSf http://127.0.0.1:8080/folder/object >"$work/back" || die "proxyd does not answer"
 cmp "$work/object" "$work/back" || die "the object came back through proxyd changed"
+status=$(inside 65534 curl -sS -o /dev/null -w '%{http_code}' -T - http://127.0.0.1:8080/folder/object <"$work/object")
+[ "$status" = 405 ] || die "a PUT through proxyd is answered with $status"
 if [ "$how" = systemd ]; then
 	systemctl reload proxyd || die "proxyd can't be reloaded"
 	inside 65534 curl -sSf -o /dev/null http://127.0.0.1:8080/folder/object || die "a reload ended it"
