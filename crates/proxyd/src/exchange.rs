@@ -41,6 +41,8 @@ pub(crate) struct Asked {
     /// Whether the client wants to keep its connection.
     pub(crate) keep_alive: bool,
     pub(crate) framing: Framing,
+    /// Whether the client waits for a 100 before it sends the body.
+    pub(crate) expects_continue: bool,
     /// The head for the backend.
     pub(crate) head: Vec<u8>,
     pub(crate) started: Instant,
@@ -81,6 +83,8 @@ struct Exchange<'x> {
     /// Bytes that had moved anywhere, and those of the client's side, when that was looked at.
     moved: u64,
     seen: u64,
+    /// When this try began.
+    began: Instant,
     /// Whether the backend's connection had served before.
     reused: bool,
     /// When the request was sent, or given up.
@@ -90,6 +94,8 @@ struct Exchange<'x> {
     /// The backend has said something.
     heard: bool,
     interims: u32,
+    /// A 100 was among them.
+    continued: bool,
     /// The status, once the final head is there.
     status: Option<u16>,
     keep_client: bool,
@@ -114,11 +120,13 @@ pub(crate) async fn exchange(
         pace: Pace::new(worker.shared.config.options.body_timeout),
         moved: 0,
         seen: 0,
+        began: asked.started,
         reused: false,
         sent_at: None,
         broken: false,
         heard: false,
         interims: 0,
+        continued: false,
         status: None,
         keep_client: asked.keep_alive,
         keep_backend: false,
@@ -199,6 +207,7 @@ impl Exchange<'_> {
         let may_splice = worker.shared.splices(&self.client.stream);
         self.request.start(framing, framing == Framing::Chunked, may_splice);
         (self.reused, self.sent_at, self.broken) = (reused, None, false);
+        self.began = Instant::now();
         self.pace.again();
     }
 
@@ -216,7 +225,7 @@ impl Exchange<'_> {
         match (self.poll_answer(cx, up)?, sending) {
             (Poll::Ready(pump), _) => Poll::Ready(Ok(pump)),
             (Poll::Pending, Poll::Ready(())) => Poll::Ready(Ok(Pump::Again)),
-            (Poll::Pending, Poll::Pending) => self.poll_too_slow(cx, &up.conn),
+            (Poll::Pending, Poll::Pending) => self.poll_too_slow(cx),
         }
     }
 
@@ -309,6 +318,7 @@ impl Exchange<'_> {
     /// Another head follows; HTTP/1.0 knows no interim answers, its clients don't see them.
     fn pass_interim(&mut self, response: &Response<'_>) -> Result<(), Error> {
         self.interims += 1;
+        self.continued |= response.status == 100;
         if self.interims > INTERIMS_MAX {
             return Err(self.bad_answer("more than 16 interim answers"));
         }
@@ -341,20 +351,30 @@ impl Exchange<'_> {
     }
 
     /// Whether whoever is waited for has taken too long; ready where another look is worth it.
-    fn poll_too_slow(&mut self, cx: &mut Context<'_>, up: &Conn) -> Poll<Result<Pump, Error>> {
+    fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> Poll<Result<Pump, Error>> {
         self.look_at_progress();
         let deadline = match self.sent_at {
             Some(sent) if self.status.is_none() => sent + self.worker.shared.config.answer_timeout,
+            None if self.is_backend_to_continue() => {
+                self.began + self.worker.shared.config.answer_timeout
+            }
             _ => self.pace.until,
         };
         ready!(self.timer.poll(cx, deadline));
         if !self.client_still_takes() {
             self.client.ticket.counts().timeouts.up();
-            return Poll::Ready(Err(self.timeout(up)));
+            return Poll::Ready(Err(self.timeout()));
         }
         self.pace.again();
         self.client.stream.socket_mut().writable = true;
         Poll::Ready(Ok(Pump::Again))
+    }
+
+    /// The client waits for a 100, and the backend, which has the head, has not said it.
+    fn is_backend_to_continue(&self) -> bool {
+        let untouched = self.request.consumed == 0 && self.request.is_drained();
+        let waits = self.asked.expects_continue && !self.continued && self.status.is_none();
+        self.sent_at.is_none() && waits && untouched
     }
 
     /// Bytes of the answer that the client's socket took.

@@ -124,6 +124,7 @@ impl Client {
             minor: http.minor,
             keep_alive: http.keep_alive,
             framing: http.framing,
+            expects_continue: http.expects_continue,
             head,
             started,
         };

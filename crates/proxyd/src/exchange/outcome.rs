@@ -3,7 +3,6 @@
 use rustix::io::Errno;
 
 use super::{Exchange, Next};
-use crate::conn::Conn;
 use crate::upstreams::Upstream;
 
 /// On whose side an exchange failed.
@@ -139,10 +138,12 @@ impl Exchange<'_> {
         Error::new(Side::Backend, 502, format!("its answer: {why}"))
     }
 
-    pub(super) fn timeout(&self, up: &Conn) -> Error {
+    pub(super) fn timeout(&self) -> Error {
         let client_takes = self.client.stream.socket().writable;
-        let (by_client, what) = if self.sent_at.is_none() {
-            (up.socket().writable, "the request's body makes no progress")
+        let (by_client, what) = if self.is_backend_to_continue() {
+            (false, "neither a 100 nor an answer")
+        } else if self.sent_at.is_none() {
+            (self.request.is_drained(), "the request's body makes no progress")
         } else if self.status.is_none() {
             // Interim answers that the client doesn't take hold up the final one.
             (!self.response.out.is_empty() && !client_takes, "no answer")

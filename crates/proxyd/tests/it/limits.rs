@@ -84,6 +84,50 @@ fn what_stops_is_cut_off_with_a_status_that_says_who() {
     assert_eq!(connect(&server).rest(), b"", "idle");
 }
 
+/// What the backend did not say, or did not take, is its own fault, whatever its client waits for;
+/// what the client did not send is the client's.
+#[test]
+fn a_client_is_not_blamed_for_what_its_backend_did_not_do() {
+    let backend = Backend::new(|peer, _| {
+        let head = peer.head().unwrap();
+        match head.split(' ').nth(1).unwrap() {
+            "/hints" => peer.send("HTTP/1.1 103 Early Hints\r\n\r\n"),
+            "/continues" => peer.send("HTTP/1.1 100 Continue\r\n\r\n"),
+            "/closes" => return,
+            "/half" => peer.send("HTTP/1.1 100 Con"),
+            "/deaf" => std::thread::sleep(Duration::from_secs(5)),
+            _ => {}
+        }
+        peer.rest();
+    });
+    let server = proxy(&backend, |config| {
+        config.options.body_timeout = Duration::from_millis(500);
+        config.answer_timeout = Duration::from_millis(500);
+    });
+    let waits = "Expect: 100-continue\r\n";
+    let large = pattern(8 << 20);
+    for (path, minor, lines, body, status) in [
+        ("/silent", 1, waits, &b""[..], 504),
+        ("/hints", 1, waits, b"", 504),
+        ("/half", 1, waits, b"", 504),
+        ("/closes", 1, waits, b"", 502),
+        ("/continues", 1, waits, b"", 408),
+        ("/silent", 1, waits, b"begun", 408),
+        ("/silent", 0, waits, b"", 408),
+        ("/silent", 1, "", b"", 408),
+        ("/deaf", 1, "", &large, 504),
+    ] {
+        let mut client = connect(&server);
+        let length = body.len().max(10);
+        client.send(format!(
+            "PUT {path} HTTP/1.{minor}\r\nHost: t\r\n{lines}Content-Length: {length}\r\n\r\n"
+        ));
+        client.try_send(body);
+        let final_answer = std::iter::from_fn(|| client.answer()).last().unwrap();
+        assert_eq!(final_answer.status, status, "{path}, 1.{minor}: {}", final_answer.text());
+    }
+}
+
 /// A byte now and then is no progress, however steadily it comes; nor is an empty line.
 #[test]
 fn what_drips_in_is_cut_off() {
