@@ -1,6 +1,7 @@
 //! Bodies, as their bytes come; the framing of chunks strictly: what could be read in two ways is
 //! refused.
 
+use crate::head::Input;
 use crate::headers::Framing;
 
 /// A size line with its extensions, which are dropped.
@@ -79,6 +80,19 @@ impl Chunks {
         }
     }
 
+    /// How many of the first bytes of `input` are whole small chunks in their plainest spelling, which
+    /// go on as they are, and how many bytes of content they have. A body of crumbs is little else.
+    pub fn plain(&self, input: &[u8]) -> (usize, usize) {
+        let (mut bytes, mut content) = (0, 0);
+        if self.state == State::Size {
+            while let Some((used, size)) = plain_chunk(&input[bytes..]) {
+                bytes += used;
+                content += size;
+            }
+        }
+        (bytes, content)
+    }
+
     /// Bytes of the chunk's inside were taken without being shown here, by a splice.
     pub fn took(&mut self, bytes: u64) {
         debug_assert!(bytes <= self.inside && self.state == State::Data);
@@ -130,6 +144,28 @@ impl Chunks {
                 return Err(TRAILER);
             }
         }
+    }
+}
+
+/// The bytes of a whole chunk whose size is one or two digits, none of them a capital or a leading
+/// zero, and of its inside.
+fn plain_chunk(input: &[u8]) -> Option<(usize, usize)> {
+    let (digits, size) = match *input {
+        [one, b'\r', b'\n', ..] => (1, digit(one)?),
+        [b'1'..=b'9' | b'a'..=b'f', one, b'\r', b'\n', ..] => {
+            (2, digit(input[0])? << 4 | digit(one)?)
+        }
+        _ => return None,
+    };
+    let end = digits + 2 + size;
+    (size > 0 && input.get(end..end + 2)? == b"\r\n").then_some((end + 2, size))
+}
+
+fn digit(byte: u8) -> Option<usize> {
+    match byte {
+        b'0'..=b'9' => Some(usize::from(byte - b'0')),
+        b'a'..=b'f' => Some(usize::from(byte - b'a') + 10),
+        _ => None,
     }
 }
 
@@ -227,21 +263,59 @@ impl Body {
         }
     }
 
-    /// How many of the first bytes of `input` belong to the body, 0 if more must come to tell; and how
-    /// many of those, from the first on, are content.
-    pub fn next(&mut self, input: &[u8]) -> Result<(usize, usize), &'static str> {
-        let all = input.len();
-        match self {
-            Body::UntilClose => Ok((all, all)),
-            Body::Length(left) => {
-                let taken = usize::try_from(*left).map_or(all, |left| left.min(all));
-                *left -= taken as u64;
-                Ok((taken, taken))
-            }
-            Body::Chunked(chunks) => {
-                let (taken, event) = chunks.next(input)?;
-                Ok((taken, if let Event::Data(bytes) = event { bytes } else { 0 }))
+    /// Takes what has come of the content out of `input`, and drops what frames it. Says how many bytes
+    /// went: 0 if more must come to tell.
+    pub fn unframe(
+        &mut self,
+        input: &mut Input,
+        content: &mut Vec<u8>,
+    ) -> Result<usize, &'static str> {
+        let Body::Chunked(chunks) = self else {
+            let all = input.bytes.len();
+            let taken = usize::try_from(self.next_bytes()).map_or(all, |left| left.min(all));
+            self.took(taken as u64);
+            content.extend_from_slice(&input.bytes[..taken]);
+            input.consume(taken);
+            return Ok(taken);
+        };
+        let mut used = 0;
+        while !chunks.is_done() {
+            let rest = &input.bytes[used..];
+            let (taken, event) = chunks.next(rest)?;
+            used += taken;
+            match event {
+                Event::Data(bytes) => content.extend_from_slice(&rest[..bytes]),
+                Event::More => break,
+                _ => {}
             }
         }
+        input.consume(used);
+        Ok(used)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_on_as_it_is_is_plain_and_whole() {
+        let inside = "y".repeat(0xff);
+        for (input, expected) in [
+            ("1\r\nx\r\n2\r\nxy\r\n0\r\n\r\n".to_owned(), (13, 3)),
+            (format!("ff\r\n{inside}\r\n1"), (4 + 0xff + 2, 0xff)),
+            ("1\r\nx\r".to_owned(), (0, 0)),
+            ("1\r\nxx\n".to_owned(), (0, 0)),
+            ("01\r\nx\r\n".to_owned(), (0, 0)),
+            ("A\r\n0123456789\r\n".to_owned(), (0, 0)),
+            ("1;a\r\nx\r\n".to_owned(), (0, 0)),
+            ("1\nx\r\n".to_owned(), (0, 0)),
+            ("g\r\nx\r\n".to_owned(), (0, 0)),
+        ] {
+            assert_eq!(Chunks::default().plain(input.as_bytes()), expected, "{input:?}");
+        }
+        let mut inside = Chunks::default();
+        inside.next(b"9\r\n").unwrap();
+        assert_eq!(inside.plain(b"1\r\nx\r\n"), (0, 0), "that is content");
     }
 }

@@ -13,7 +13,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, ready};
 
 use httpd::splice::{Pipe, Pool};
-use httpd::{Body, Event, Framing, Input};
+use httpd::{Body, Event, Framing, Input, TURN_BYTES};
 use rustix::io::Errno;
 
 use crate::conn::{Conn, errno};
@@ -52,9 +52,6 @@ pub(crate) enum Pump {
     Again,
 }
 
-/// Bytes that a session may move before it is another's turn.
-const BUDGET_BYTES: u64 = 4 << 20;
-
 #[derive(Debug)]
 pub(crate) struct Flow {
     left: Body,
@@ -76,6 +73,8 @@ pub(crate) struct Flow {
     pub(crate) copied: u64,
     /// Bytes that may wait in `out`.
     room: usize,
+    /// Of the last chunk whose size was read.
+    chunk_bytes: u64,
 }
 
 impl Flow {
@@ -91,6 +90,7 @@ impl Flow {
             spliced: 0,
             copied: 0,
             room: OUT_BYTES,
+            chunk_bytes: SPLICE_MIN_BYTES,
         }
     }
 
@@ -142,9 +142,9 @@ impl Flow {
         sink: &mut Conn,
         pipes: &mut Pool,
     ) -> Poll<Result<Pump, FlowError>> {
-        let mut budget = BUDGET_BYTES;
+        let mut budget = TURN_BYTES;
         loop {
-            let before = self.body_bytes();
+            let before = self.consumed;
             let filled = (self.held() == 0 || self.may_refill())
                 && self.out.bytes.len() < self.room
                 && (self.out.is_empty() || sink.socket().writable)
@@ -157,7 +157,7 @@ impl Flow {
             if !filled && !flushed {
                 return Poll::Pending;
             }
-            budget = budget.saturating_sub(self.body_bytes() - before + 1);
+            budget = budget.saturating_sub(self.consumed - before + 1);
             if budget == 0 {
                 return Poll::Ready(Ok(Pump::Again));
             }
@@ -308,7 +308,8 @@ impl Flow {
         {
             return Ok(moved || decoded);
         }
-        let wanted = if self.may_splice {
+        // Behind a small chunk is another, most likely.
+        let wanted = if self.may_splice && self.chunk_bytes >= SPLICE_MIN_BYTES {
             inside.min(self.room as u64) as usize + FRAMING_READ_BYTES
         } else {
             self.room
@@ -328,30 +329,55 @@ impl Flow {
 
     /// Decodes what has come, as far as there is room for it; true if there was anything.
     fn decode(&mut self, input: &mut Input) -> Result<bool, FlowError> {
-        let mut any = false;
-        while self.out.bytes.len() < self.room && !self.left.is_done() {
-            let Body::Chunked(chunks) = &mut self.left else { break };
-            let (used, event) = chunks.next(&input.bytes).map_err(FlowError::Chunk)?;
-            let framed = self.framed;
-            match event {
-                Event::Size(size) if framed => {
-                    self.out.bytes.extend_from_slice(format!("{size:x}\r\n").as_bytes())
+        let Body::Chunked(chunks) = &mut self.left else { return Ok(false) };
+        let (out, framed, mut used) = (&mut self.out.bytes, self.framed, 0);
+        while out.len() < self.room && !chunks.is_done() {
+            let rest = &input.bytes[used..];
+            if framed {
+                let (taken, content) = chunks.plain(&rest[..rest.len().min(self.room - out.len())]);
+                out.extend_from_slice(&rest[..taken]);
+                self.copied += content as u64;
+                used += taken;
+                if taken > 0 {
+                    self.chunk_bytes = 0;
+                    continue;
                 }
-                Event::ChunkEnd if framed => self.out.bytes.extend_from_slice(b"\r\n"),
-                Event::End if framed => self.out.bytes.extend_from_slice(b"0\r\n\r\n"),
+            }
+            let (taken, event) = chunks.next(rest).map_err(FlowError::Chunk)?;
+            used += taken;
+            match event {
+                Event::More => break,
                 Event::Data(bytes) => {
-                    self.out.bytes.extend_from_slice(&input.bytes[..bytes]);
+                    out.extend_from_slice(&rest[..bytes]);
                     self.copied += bytes as u64;
                 }
-                _ => {}
-            }
-            any |= used > 0;
-            self.consumed += used as u64;
-            input.consume(used);
-            if matches!(event, Event::More | Event::End) {
-                break;
+                Event::Size(size) => {
+                    self.chunk_bytes = size;
+                    if framed {
+                        write_size(size, out);
+                    }
+                }
+                Event::ChunkEnd if framed => out.extend_from_slice(b"\r\n"),
+                Event::End if framed => out.extend_from_slice(b"0\r\n\r\n"),
+                Event::ChunkEnd | Event::End => {}
             }
         }
-        Ok(any)
+        self.consumed += used as u64;
+        if used > 0 {
+            input.consume(used);
+        }
+        Ok(used > 0)
     }
 }
+
+/// The line of a chunk. A body of crumbs has a million of them, which `write!` makes dear.
+fn write_size(size: u64, out: &mut Vec<u8>) {
+    let digits = (u64::BITS - size.leading_zeros()).div_ceil(4);
+    let digit = |at: u32| b"0123456789abcdef"[(size >> (4 * at)) as usize % 16];
+    out.extend((0..digits).rev().map(digit));
+    out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+#[path = "flow_tests.rs"]
+mod tests;

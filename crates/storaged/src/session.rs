@@ -191,7 +191,8 @@ async fn put(
     }
     let (mut pace, mut turn) = (Pace::new(config.options.body_timeout), Turn::default());
     while !body.is_done() {
-        let Ok((taken, content)) = body.next(&conn.input.bytes) else {
+        let mut content = Vec::new();
+        let Ok(taken) = body.unframe(&mut conn.input, &mut content) else {
             return Some(last.error(400, "the chunked body is malformed"));
         };
         if taken == 0 {
@@ -207,16 +208,15 @@ async fn put(
             }
             continue;
         }
-        if upload.bytes + content as u64 > config.object_max {
+        if upload.bytes + content.len() as u64 > config.object_max {
             return Some(last.error(413, TOO_LARGE));
         }
-        if content > 0
-            && let Err(error) = upload.write(&conn.input.bytes[..content])
+        if !content.is_empty()
+            && let Err(error) = upload.write(&content)
         {
             return Some(worker.failed(last, &error));
         }
-        conn.input.consume(taken);
-        worker.counters().received.add(content as u64);
+        worker.counters().received.add(content.len() as u64);
         pace.moved(taken as u64);
         turn.moved(taken as u64).await;
     }

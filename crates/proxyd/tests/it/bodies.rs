@@ -57,6 +57,33 @@ fn bodies_arrive_whole_in_every_framing_both_ways() {
 }
 
 #[test]
+fn crumbs_arrive_as_they_were_sent_in_their_plainest_spelling() {
+    let (mut sent, mut plain) = (Vec::new(), Vec::new());
+    for at in 0..100_000_usize {
+        let (size, inside) = (at % 37 + 1, "x".repeat(at % 37 + 1));
+        let spelled = match at % 50 {
+            3 => format!("{size:X};a=b"),
+            9 => format!("0{size:x}"),
+            _ => format!("{size:x}"),
+        };
+        sent.extend(format!("{spelled}\r\n{inside}\r\n").as_bytes());
+        plain.extend(format!("{size:x}\r\n{inside}\r\n").as_bytes());
+    }
+    sent.extend(b"0\r\nX: y\r\n\r\n");
+    plain.extend(b"0\r\n\r\n");
+    let backend = Backend::new(move |peer, _| {
+        peer.head().unwrap();
+        assert!(peer.bytes(plain.len()) == plain);
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    });
+    let server = proxy(&backend, |_| {});
+    let mut client = connect(&server);
+    client.send("PUT / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client.send(&sent);
+    assert_eq!(client.answer().unwrap().body, b"ok");
+}
+
+#[test]
 fn pipelined_requests_are_answered_in_order_and_none_is_taken_for_a_body() {
     let backend = Backend::standard();
     let server = proxy(&backend, |_| {});

@@ -229,31 +229,35 @@ fn a_refusal_reaches_a_client_that_is_still_sending() {
     }
 }
 
-/// The others of a worker have their turns while it takes a body that never lets it wait.
+/// The others of a worker have their turns while it takes a body that never lets it wait, of crumbs too.
 #[test]
 fn a_large_body_keeps_nobody_waiting() {
-    let dir = crate::common::scratch();
+    let dir = scratch();
     let args = ["--workers", "1", "--listen", "tcp:127.0.0.1:0"];
     let daemon = Daemon::start(dir.path(), &args);
-    let (mut large, mut small) = (daemon.tcp_client(), daemon.client());
-    let (begun, begins) = std::sync::mpsc::channel();
-    let sending = std::thread::spawn(move || {
-        let piece = vec![b'x'; 1 << 20];
-        let length = 512 << 20;
-        large.send(format!("PUT /o HTTP/1.1\r\nHost: t\r\nContent-Length: {length}\r\n\r\n"));
-        for at in 0..512 {
-            large.send(&piece);
-            // What TCP holds of it is less.
-            if at == 32 {
-                begun.send(()).unwrap();
+    for (lines, piece, pieces, end) in [
+        ("Content-Length: 536870912", vec![b'x'; 1 << 20], 512, ""),
+        ("Transfer-Encoding: chunked", b"1\r\nx\r\n".repeat(1 << 17), 64, "0\r\n\r\n"),
+    ] {
+        let (mut large, mut small) = (daemon.tcp_client(), daemon.client());
+        let (begun, begins) = std::sync::mpsc::channel();
+        let sending = std::thread::spawn(move || {
+            large.send(format!("PUT /o HTTP/1.1\r\nHost: t\r\n{lines}\r\n\r\n"));
+            for at in 0..pieces {
+                large.send(&piece);
+                // What TCP holds of it is less.
+                if at == 16 {
+                    begun.send(()).unwrap();
+                }
             }
-        }
-        assert_eq!(large.answer().unwrap().status, 201);
-    });
-    begins.recv().unwrap();
-    assert_eq!(small.get("/?no=query").status, 400);
-    assert!(!sending.is_finished(), "it waited for all of the body");
-    sending.join().unwrap();
+            large.send(end);
+            assert!(large.answer().unwrap().status < 300);
+        });
+        begins.recv().unwrap();
+        assert_eq!(small.get("/?no=query").status, 400);
+        assert!(!sending.is_finished(), "{lines}: it waited for all of the body");
+        sending.join().unwrap();
+    }
 }
 
 /// Who opened the old version slowly must not bring it back to those who ask after the change.
