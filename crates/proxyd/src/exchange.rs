@@ -3,19 +3,23 @@
 //!
 //! [`exchange`] is all of it: a connection to the backend ([`Exchange::connect`]), then both
 //! directions in turns ([`Exchange::poll_pass`]) until the answer has passed, and once more on
-//! another connection where nothing was lost by the first. How it ends is in `outcome`.
+//! another connection where nothing was lost by the first. Where each direction stands is a state:
+//! [`Sending`], [`Answer`]. How long each is waited for is in `patience`, how it ends in `outcome`.
 
 mod outcome;
+mod patience;
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::task::{Context, Poll, ready};
 
-use httpd::{Framing, HEAD_BYTES, Pace, unacknowledged};
+use httpd::{Framing, HEAD_BYTES};
 use rustix::io::Errno;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
 
-use self::outcome::{CLIENT_GONE, Error, Side};
+use self::outcome::{Error, Side};
+use self::patience::Progress;
+pub(crate) use self::patience::Timer;
 use crate::conn::Conn;
 use crate::flow::{Flow, FlowError, Pump};
 use crate::forward::write_response;
@@ -30,6 +34,8 @@ const HEAD_READ_BYTES: usize = 1 << 10;
 /// Interim answers that a backend may give to one request. No request needs more than a few, and
 /// without a limit a backend could go on for ever.
 const INTERIMS_MAX: u32 = 16;
+/// What is read at a time of what is thrown away.
+const THROWN_BYTES: usize = 64 << 10;
 
 /// A request, as far as an exchange needs it.
 #[derive(Debug)]
@@ -58,18 +64,43 @@ pub(crate) enum Next {
     Answer(Error),
 }
 
-/// A client's timer, made when it is first needed.
-#[derive(Debug, Default)]
-pub(crate) struct Timer(Option<Pin<Box<Sleep>>>);
+/// Where the request stands, in this try.
+#[derive(Debug, Clone, Copy)]
+enum Sending {
+    /// It is on its way, since then.
+    Begun(Instant),
+    /// The backend has all of it, since then.
+    Sent(Instant),
+    /// The backend takes no more of it, since then, but may still answer.
+    Refused(Instant),
+}
 
-impl Timer {
-    fn poll(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
-        let sleep = self.0.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-        if deadline != sleep.deadline() {
-            sleep.as_mut().reset(deadline);
-        }
-        sleep.as_mut().poll(cx)
-    }
+/// Where the answer stands.
+#[derive(Debug, Clone, Copy)]
+enum Answer {
+    /// Its final head is to come.
+    Awaited(Awaited),
+    /// It is on its way.
+    Begun(Begun),
+    /// It is counted and logged, or what came in its place is.
+    Over,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Awaited {
+    /// The backend has said something.
+    heard: bool,
+    interims: u32,
+    /// A 100 was among them.
+    continued: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    status: u16,
+    keep_client: bool,
+    keep_backend: bool,
+    until_close: bool,
 }
 
 struct Exchange<'x> {
@@ -78,30 +109,10 @@ struct Exchange<'x> {
     timer: &'x mut Timer,
     asked: Asked,
     request: Flow,
+    sending: Sending,
     response: Flow,
-    pace: Pace,
-    /// Bytes that had moved anywhere, and those of the client's side, when that was looked at.
-    moved: u64,
-    seen: u64,
-    /// When this try began.
-    began: Instant,
-    /// Whether the backend's connection had served before.
-    reused: bool,
-    /// When the request was sent, or given up.
-    sent_at: Option<Instant>,
-    /// The backend takes no more of the request, but may still answer.
-    broken: bool,
-    /// The backend has said something.
-    heard: bool,
-    interims: u32,
-    /// A 100 was among them.
-    continued: bool,
-    /// The status, once the final head is there.
-    status: Option<u16>,
-    keep_client: bool,
-    keep_backend: bool,
-    until_close: bool,
-    recorded: bool,
+    answer: Answer,
+    progress: Progress,
 }
 
 /// Passes a request on, and its answer back.
@@ -116,33 +127,23 @@ pub(crate) async fn exchange(
         client,
         timer,
         request: Flow::new(),
+        sending: Sending::Begun(asked.started),
         response: Flow::new(),
-        pace: Pace::new(worker.shared.config.options.body_timeout),
-        moved: 0,
-        seen: 0,
-        began: asked.started,
-        reused: false,
-        sent_at: None,
-        broken: false,
-        heard: false,
-        interims: 0,
-        continued: false,
-        status: None,
-        keep_client: asked.keep_alive,
-        keep_backend: false,
-        until_close: false,
-        recorded: false,
+        answer: Answer::Awaited(Awaited::default()),
+        progress: Progress::new(worker.shared.config.options.body_timeout),
         asked,
     };
     let mut reuse = true;
     loop {
-        let error = match exchange.attempt(reuse).await {
-            Ok(upstream) => return exchange.complete(upstream),
-            Err(error) if error.status == CLIENT_GONE => return exchange.client_is_gone(error),
-            Err(error) => error,
+        let upstream = match exchange.connect(reuse).await {
+            Ok(upstream) => upstream,
+            Err(error) => return exchange.fail(error),
         };
-        if !exchange.may_repeat(&error) {
-            return exchange.fail(error);
+        let reused = upstream.reused;
+        match exchange.attempt(upstream).await {
+            Ok(upstream) => return exchange.complete(upstream),
+            Err(error) if reused && exchange.may_repeat(&error) => {}
+            Err(error) => return exchange.fail(error),
         }
         worker.counters.backend_retries.up();
         // A connection that failed may have had sisters that are as dead: the next is new.
@@ -152,9 +153,8 @@ pub(crate) async fn exchange(
 
 impl Exchange<'_> {
     /// One try, on one connection.
-    async fn attempt(&mut self, reuse: bool) -> Result<Upstream, Error> {
-        let mut upstream = self.connect(reuse).await?;
-        self.rewind(upstream.reused);
+    async fn attempt(&mut self, mut upstream: Upstream) -> Result<Upstream, Error> {
+        self.rewind();
         while poll_fn(|cx| self.poll_pass(cx, &mut upstream)).await? == Pump::Again {
             tokio::task::yield_now().await;
         }
@@ -162,7 +162,6 @@ impl Exchange<'_> {
     }
 
     async fn connect(&mut self, reuse: bool) -> Result<Upstream, Error> {
-        self.reused = false;
         let uploads = match self.asked.framing {
             Framing::Length(bytes) => bytes > self.client.input.bytes.len() as u64,
             framing => framing == Framing::Chunked,
@@ -197,18 +196,17 @@ impl Exchange<'_> {
 
     /// A try begins: nothing has been sent, and nothing of the body consumed, or its rest would be
     /// taken for its beginning.
-    fn rewind(&mut self, reused: bool) {
+    fn rewind(&mut self) {
         let (worker, framing) = (self.worker, self.asked.framing);
         debug_assert_eq!(self.request.consumed, 0, "a request is not begun again in its middle");
-        debug_assert!(!self.heard, "nor once it is being answered");
+        debug_assert!(!self.is_heard(), "nor once it is being answered");
         self.request.release(&mut worker.pipes.borrow_mut());
         self.request = Flow::new();
         self.request.out.bytes.extend_from_slice(&self.asked.head);
         let may_splice = worker.shared.splices(&self.client.stream);
         self.request.start(framing, framing == Framing::Chunked, may_splice);
-        (self.reused, self.sent_at, self.broken) = (reused, None, false);
-        self.began = Instant::now();
-        self.pace.again();
+        self.sending = Sending::Begun(Instant::now());
+        self.progress.pace.again();
     }
 
     /// Both directions, as far as they come; pending while an event has to come first.
@@ -216,10 +214,7 @@ impl Exchange<'_> {
         if self.client.stream.socket_mut().poll_hung_up(cx).is_ready() {
             return Poll::Ready(Err(Error::gone()));
         }
-        let sending = self.poll_request(cx, &mut up.conn)?;
-        if self.sent_at.is_some() {
-            up.upload = None;
-        }
+        let sending = self.poll_request(cx, up)?;
         // Its end ends the exchange also before the request is done: the backend has said all that it
         // will.
         match (self.poll_answer(cx, up)?, sending) {
@@ -230,32 +225,51 @@ impl Exchange<'_> {
     }
 
     /// Client to backend; ready where there is more to do at once.
-    fn poll_request(&mut self, cx: &mut Context<'_>, up: &mut Conn) -> Poll<Result<(), Error>> {
-        if self.sent_at.is_some() {
-            return Poll::Pending;
+    fn poll_request(&mut self, cx: &mut Context<'_>, up: &mut Upstream) -> Poll<Result<(), Error>> {
+        match self.sending {
+            Sending::Begun(_) => {}
+            Sending::Sent(_) => return Poll::Pending,
+            Sending::Refused(_) => return self.poll_throw_away(cx).map(Ok),
         }
         let mut pipes = self.worker.pipes.borrow_mut();
         // If the backend has closed a connection that served before, its head alone tells, while all
         // of the body is still there for another.
-        let head_alone = self.reused && self.request.consumed == 0;
-        let flushed = if head_alone { self.request.flush(cx, up) } else { Ok(true) };
+        let head_alone = up.reused && self.request.consumed == 0;
+        let flushed = if head_alone { self.request.flush(cx, &mut up.conn) } else { Ok(true) };
         let httpd::Conn { stream, input, .. } = &mut *self.client;
         let sent = match flushed {
-            Ok(_) => self.request.poll_pump(cx, stream, input, up, &mut pipes),
+            Ok(_) => self.request.poll_pump(cx, stream, input, &mut up.conn, &mut pipes),
             Err(error) => Poll::Ready(Err(error)),
         };
         match ready!(sent) {
-            Ok(Pump::Again) => return Poll::Ready(Ok(())),
-            Ok(Pump::Done) => self.request.release(&mut pipes),
-            // A backend may close its ears once it knows its answer: the answer counts.
-            Err(FlowError::Sink) => self.broken = true,
-            Err(FlowError::Source(_)) => return Poll::Ready(Err(Error::gone())),
-            Err(error) => {
-                return Poll::Ready(Err(Error::new(Side::Client, 400, error.to_string())));
+            Ok(Pump::Again) => Poll::Ready(Ok(())),
+            Ok(Pump::Done) => {
+                self.request.release(&mut pipes);
+                self.sending = Sending::Sent(Instant::now());
+                up.upload = None;
+                Poll::Pending
             }
+            // A backend may close its ears once it knows its answer: the answer counts.
+            Err(FlowError::Sink) => {
+                self.sending = Sending::Refused(Instant::now());
+                up.upload = None;
+                Poll::Ready(Ok(()))
+            }
+            Err(FlowError::Source(_)) => Poll::Ready(Err(Error::gone())),
+            Err(error) => Poll::Ready(Err(Error::new(Side::Client, 400, error.to_string()))),
         }
-        self.sent_at = Some(Instant::now());
-        Poll::Pending
+    }
+
+    /// Throws away what the client sends of a request that the backend takes no more of, for it may
+    /// read no answer before all of it is sent; ready where there may be more at once.
+    fn poll_throw_away(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let httpd::Conn { stream, input, .. } = &mut *self.client;
+        input.clear();
+        match ready!(pin!(input.fill(stream, THROWN_BYTES)).poll(cx)) {
+            Ok(1..) => Poll::Ready(()),
+            // Its end, which comes again.
+            Ok(0) | Err(_) => Poll::Pending,
+        }
     }
 
     /// Backend to client: heads, then the body.
@@ -264,10 +278,10 @@ impl Exchange<'_> {
         cx: &mut Context<'_>,
         up: &mut Upstream,
     ) -> Poll<Result<Pump, Error>> {
-        while self.status.is_none() {
+        while let Answer::Awaited(awaited) = self.answer {
             let end = ready!(self.poll_head(cx, up))?;
             match parse_response(&up.input.bytes[..end], self.asked.method) {
-                Ok(response) if response.is_interim() => self.pass_interim(&response)?,
+                Ok(response) if response.is_interim() => self.pass_interim(&response, awaited)?,
                 Ok(response) => self.accept(&response),
                 Err(error) => return Poll::Ready(Err(self.bad_answer(error))),
             }
@@ -304,10 +318,7 @@ impl Exchange<'_> {
             let most = if first { HEAD_READ_BYTES } else { HEAD_BYTES };
             match ready!(pin!(up.input.fill(&mut up.conn, most)).poll(cx)) {
                 Ok(0) => return Poll::Ready(Err(self.no_answer(None))),
-                Ok(_) => {
-                    self.heard = true;
-                    self.pace.again();
-                }
+                Ok(_) => self.hear(),
                 Err(error) => {
                     return Poll::Ready(Err(self.no_answer(Errno::from_io_error(&error))));
                 }
@@ -315,98 +326,50 @@ impl Exchange<'_> {
         }
     }
 
+    /// The backend has said something.
+    fn hear(&mut self) {
+        if let Answer::Awaited(awaited) = &mut self.answer {
+            awaited.heard = true;
+        }
+        self.progress.pace.again();
+    }
+
     /// Another head follows; HTTP/1.0 knows no interim answers, its clients don't see them.
-    fn pass_interim(&mut self, response: &Response<'_>) -> Result<(), Error> {
-        self.interims += 1;
-        self.continued |= response.status == 100;
-        if self.interims > INTERIMS_MAX {
+    fn pass_interim(&mut self, response: &Response<'_>, before: Awaited) -> Result<(), Error> {
+        let interims = before.interims + 1;
+        if interims > INTERIMS_MAX {
             return Err(self.bad_answer("more than 16 interim answers"));
         }
+        let continued = before.continued || response.status == 100;
+        self.answer = Answer::Awaited(Awaited { interims, continued, heard: true });
         if self.passed_interim() {
             write_response(response, 1, true, &mut self.response.out.bytes);
         }
         Ok(())
     }
 
+    /// The final answer is awaited, and the client has had an interim one.
     fn passed_interim(&self) -> bool {
-        self.interims > 0 && self.asked.minor > 0
+        let some = matches!(self.answer, Answer::Awaited(Awaited { interims: 1.., .. }));
+        some && self.asked.minor > 0
     }
 
     /// Takes up the final head.
     fn accept(&mut self, response: &Response<'_>) {
         let minor = self.asked.minor;
-        self.until_close = response.framing == Framing::UntilClose
+        let until_close = response.framing == Framing::UntilClose
             || (response.framing == Framing::Chunked && minor == 0);
         // While the request isn't read to its end, where the next begins is not known.
-        self.keep_client &= self.request.is_read()
-            && !self.broken
-            && !self.until_close
+        let keep_client = self.asked.keep_alive
+            && self.request.is_read()
+            && !matches!(self.sending, Sending::Refused(_))
+            && !until_close
             && !self.client.ticket.is_draining();
-        self.keep_backend = response.keep_alive;
-        self.status = Some(response.status);
+        let (status, keep_backend) = (response.status, response.keep_alive);
+        self.answer = Answer::Begun(Begun { status, keep_client, keep_backend, until_close });
         let framed = response.framing == Framing::Chunked && minor > 0;
-        write_response(response, minor, self.keep_client, &mut self.response.out.bytes);
+        write_response(response, minor, keep_client, &mut self.response.out.bytes);
         let may_splice = self.worker.shared.splices(&self.client.stream);
         self.response.start(response.framing, framed, may_splice);
-    }
-
-    /// Whether whoever is waited for has taken too long; ready where another look is worth it.
-    fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> Poll<Result<Pump, Error>> {
-        self.look_at_progress();
-        let deadline = match self.sent_at {
-            Some(sent) if self.status.is_none() => sent + self.worker.shared.config.answer_timeout,
-            None if self.is_backend_to_continue() => {
-                self.began + self.worker.shared.config.answer_timeout
-            }
-            _ => self.pace.until,
-        };
-        ready!(self.timer.poll(cx, deadline));
-        if !self.client_still_takes() {
-            self.client.ticket.counts().timeouts.up();
-            return Poll::Ready(Err(self.timeout()));
-        }
-        self.pace.again();
-        self.client.stream.socket_mut().writable = true;
-        Poll::Ready(Ok(Pump::Again))
-    }
-
-    /// The client waits for a 100, and the backend, which has the head, has not said it.
-    fn is_backend_to_continue(&self) -> bool {
-        let untouched = self.request.consumed == 0 && self.request.is_drained();
-        let waits = self.asked.expects_continue && !self.continued && self.status.is_none();
-        self.sent_at.is_none() && waits && untouched
-    }
-
-    /// Bytes of the answer that the client's socket took.
-    fn taken(&self) -> u64 {
-        if self.client.stream.is_encrypted() {
-            self.client.stream.socket().written
-        } else {
-            self.response.sent
-        }
-    }
-
-    /// Progress restarts the timer of the side that is waited for: any byte of the backend, for it
-    /// may be at work on the next; of the client no fewer than the least.
-    fn look_at_progress(&mut self) {
-        let (request, response) = (&self.request, &self.response);
-        let moved = request.sent + response.sent + request.body_bytes() + response.body_bytes();
-        let moved = moved + self.client.stream.socket().written;
-        if std::mem::replace(&mut self.moved, moved) == moved {
-            return;
-        }
-        let (waits_for_client, bytes) = match self.sent_at {
-            None => (request.is_drained(), request.consumed),
-            Some(_) => (!response.is_drained(), self.taken()),
-        };
-        let since = bytes.abs_diff(std::mem::replace(&mut self.seen, bytes));
-        if waits_for_client { self.pace.moved(since) } else { self.pace.again() }
-    }
-
-    /// Whether a client of whom no event came takes enough of an answer all the same.
-    fn client_still_takes(&mut self) -> bool {
-        let waits = self.status.is_some() && !self.response.is_drained();
-        let taken = self.taken().saturating_sub(unacknowledged(self.client.stream.socket()));
-        waits && self.pace.take(taken).is_ok()
     }
 }

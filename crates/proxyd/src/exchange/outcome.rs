@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-use super::{Exchange, Next};
+use super::{Answer, Awaited, Exchange, Next, Sending};
 use crate::upstreams::Upstream;
 
 /// On whose side an exchange failed.
@@ -43,39 +43,44 @@ impl Error {
 impl Exchange<'_> {
     /// The answer is with the kernel, to its last byte.
     pub(super) fn complete(&mut self, upstream: Upstream) -> Next {
-        let sent = self.sent_at.is_some() && !self.broken;
+        let Answer::Begun(begun) = self.answer else { return Next::Close };
+        let sent = matches!(self.sending, Sending::Sent(_));
         let clean = upstream.input.is_empty() && !upstream.conn.socket().half_closed;
-        if self.keep_backend && sent && clean && !self.client.ticket.is_draining() {
+        if begun.keep_backend && sent && clean && !self.client.ticket.is_draining() {
             self.worker.upstreams.keep(upstream);
         }
-        self.record(self.status.unwrap_or(CLIENT_GONE), None);
-        if self.keep_client && sent { Next::Keep } else { Next::Goodbye }
+        self.record(begun.status, None);
+        if begun.keep_client && sent { Next::Keep } else { Next::Goodbye }
     }
 
-    pub(super) fn client_is_gone(&mut self, error: Error) -> Next {
-        self.record(CLIENT_GONE, Some(&error));
-        Next::Close
-    }
-
-    /// Whether another connection can be given the same request: the backend has closed one that had
-    /// served before, said nothing, and does nothing twice. A body of which a byte is consumed can't
-    /// be begun again: the client's stream stands in the middle of it, and what comes next would be
-    /// read as something else.
+    /// Whether another connection can be given the same request, where the backend closed one that had
+    /// served before: it has said nothing, and does nothing twice. A body of which a byte is consumed
+    /// can't be begun again: the client's stream stands in the middle of it, and what comes next would
+    /// be read as something else.
     pub(super) fn may_repeat(&self, error: &Error) -> bool {
-        let closed = error.status == 502 && !self.heard;
+        let closed = error.status == 502 && !self.is_heard();
         let harmless = self.request.sent == 0 || self.asked.method.is_safe();
-        closed && self.reused && self.request.consumed == 0 && harmless
+        closed && self.request.consumed == 0 && harmless
+    }
+
+    /// Whether the backend has said anything.
+    pub(super) fn is_heard(&self) -> bool {
+        !matches!(self.answer, Answer::Awaited(Awaited { heard: false, .. }))
     }
 
     /// The exchange failed for good: it is answered, or cut short.
     pub(super) fn fail(&mut self, error: Error) -> Next {
+        if error.status == CLIENT_GONE {
+            self.record(CLIENT_GONE, Some(&error));
+            return Next::Close;
+        }
         let counters = &self.worker.counters;
         if error.side == Side::Backend {
             counters.backend_failures.up();
         }
-        let between = self.passed_interim() && self.status.is_none();
+        let between = self.passed_interim() && self.response.out.is_empty();
         let response = &mut self.response;
-        if response.sent == 0 || (between && response.out.is_empty()) {
+        if response.sent == 0 || between {
             if error.side == Side::Client {
                 counters.requests_refused.up();
             }
@@ -85,21 +90,22 @@ impl Exchange<'_> {
         }
         counters.exchanges_aborted.up();
         self.reset_if_only_the_close_tells();
-        self.record(self.status.unwrap_or(502), Some(&error));
+        let status = if let Answer::Begun(begun) = self.answer { begun.status } else { 502 };
+        self.record(status, Some(&error));
         Next::Close
     }
 
     /// A length or a last chunk marks the end of the body, and the client sees that it didn't
     /// come. Where only the close marks it, a reset has to show that.
     fn reset_if_only_the_close_tells(&self) {
-        if self.until_close && self.status.is_some() {
+        if matches!(self.answer, Answer::Begun(begun) if begun.until_close) {
             self.client.stream.reset_on_close();
         }
     }
 
     /// Counts and logs the exchange, and gives its pipes back.
     fn record(&mut self, status: u16, error: Option<&Error>) {
-        self.recorded = true;
+        self.answer = Answer::Over;
         let (request, response) = (&mut self.request, &mut self.response);
         let mut pipes = self.worker.pipes.borrow_mut();
         request.release(&mut pipes);
@@ -129,7 +135,8 @@ impl Exchange<'_> {
 
     /// The backend closed before it answered.
     pub(super) fn no_answer(&self, cause: Option<Errno>) -> Error {
-        let when = if self.heard { "in the middle of its answer" } else { "before it answered" };
+        let when =
+            if self.is_heard() { "in the middle of its answer" } else { "before it answered" };
         let cause = cause.map_or_else(String::new, |errno| format!(": {errno}"));
         Error::new(Side::Backend, 502, format!("closed {when}{cause}"))
     }
@@ -137,28 +144,12 @@ impl Exchange<'_> {
     pub(super) fn bad_answer(&self, why: &str) -> Error {
         Error::new(Side::Backend, 502, format!("its answer: {why}"))
     }
-
-    pub(super) fn timeout(&self) -> Error {
-        let client_takes = self.client.stream.socket().writable;
-        let (by_client, what) = if self.is_backend_to_continue() {
-            (false, "neither a 100 nor an answer")
-        } else if self.sent_at.is_none() {
-            (self.request.is_drained(), "the request's body makes no progress")
-        } else if self.status.is_none() {
-            // Interim answers that the client doesn't take hold up the final one.
-            (!self.response.out.is_empty() && !client_takes, "no answer")
-        } else {
-            (!client_takes, "the response's body makes no progress")
-        };
-        let (side, status) = if by_client { (Side::Client, 408) } else { (Side::Backend, 504) };
-        Error::new(side, status, format!("timeout: {what}"))
-    }
 }
 
 impl Drop for Exchange<'_> {
     /// The proxy stops, whatever the exchange was doing.
     fn drop(&mut self) {
-        if !self.recorded {
+        if !matches!(self.answer, Answer::Over) {
             // This end is not the body's, as where a backend breaks off.
             self.reset_if_only_the_close_tells();
             let error = Error::new(Side::Proxy, CLIENT_GONE, "the proxy stops");

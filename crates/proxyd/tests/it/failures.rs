@@ -136,6 +136,28 @@ fn a_backend_may_answer_before_it_has_the_whole_request() {
     }
 }
 
+/// An answer that is larger than a client's socket, to one that reads nothing before its body is sent.
+#[test]
+fn a_backend_that_has_closed_its_ears_keeps_no_client_from_sending() {
+    const BYTES: usize = 700_000;
+    let backend = Backend::new(|peer, _| {
+        peer.head().unwrap();
+        peer.send(format!("HTTP/1.1 413 Too Large\r\nContent-Length: {BYTES}\r\n\r\n"));
+        peer.send(pattern(BYTES));
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.sock");
+    let server = proxy(&backend, |config| {
+        config.options.listen.push(Place::At(vec![Address::Unix(path.clone())]))
+    });
+    for mut client in [connect(&server), Peer::connect(&Address::Unix(path))] {
+        client.send("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 10000000\r\n\r\n");
+        client.send(pattern(10_000_000));
+        let answer = client.answer().expect("an answer");
+        assert!(answer.status == 413 && answer.body == pattern(BYTES), "{}", answer.head);
+    }
+}
+
 #[test]
 fn the_first_address_of_the_backend_that_takes_the_connection_is_used() {
     let backend = Backend::standard();

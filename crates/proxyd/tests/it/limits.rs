@@ -155,6 +155,24 @@ fn what_drips_in_is_cut_off() {
     assert_eq!(counters(&server)["timeouts_total"], 3);
 }
 
+/// While the answer comes, nobody waits for the rest of the request.
+#[test]
+fn a_client_that_is_being_answered_may_leave_its_body_unsent() {
+    let backend = Backend::new(|peer, _| {
+        peer.head().unwrap();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n");
+        for _ in 0..12 {
+            std::thread::sleep(Duration::from_millis(150));
+            peer.send("x");
+        }
+        peer.rest();
+    });
+    let server = proxy(&backend, |config| config.options.body_timeout = Duration::from_secs(1));
+    let mut client = connect(&server);
+    client.send("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\nhello");
+    assert_eq!(client.answer().unwrap().body, b"xxxxxxxxxxxx");
+}
+
 /// A reader that is slow, but not too slow, gets all of it, though no event ever says that its
 /// socket has much room; and the backend, which wants to see progress, sees some. What a client
 /// took covers a pause; one that takes nothing any more is cut off all the same.
