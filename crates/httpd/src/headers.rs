@@ -85,18 +85,12 @@ impl<'b> Headers<'b> {
 
 /// Lines that mean one thing, so that two programs may take one of two each. Host and
 /// Content-Length are looked at by themselves.
-const SINGLE: [&str; 6] = [
-    "content-range",
-    "if-modified-since",
-    "if-range",
-    "if-unmodified-since",
-    "max-forwards",
-    "range",
-];
+const SINGLE: [&str; 5] =
+    ["content-range", "if-modified-since", "if-range", "if-unmodified-since", "range"];
 
 /// Whether RFC 9110, 7.6.1, forbids that word as an option of Connection.
 fn is_for_all(option: &[u8]) -> bool {
-    const NAMES: [&str; 10] = [
+    const NAMES: [&str; 9] = [
         "authorization",
         "cache-control",
         "cookie",
@@ -104,7 +98,6 @@ fn is_for_all(option: &[u8]) -> bool {
         "etag",
         "expect",
         "host",
-        "max-forwards",
         "range",
         "set-cookie",
     ];

@@ -51,25 +51,16 @@ fn is_kept_back(name: &str) -> bool {
     OWN.iter().any(is) || is(&"proxy") || name.contains('_') || said
 }
 
-/// Appends the head that the backend gets. `forwards` is what the client's Max-Forwards counts.
-pub fn write_request(
-    request: &Request<'_>,
-    forwards: Option<u32>,
-    facts: &Facts,
-    out: &mut Vec<u8>,
-) {
+/// Appends the head that the backend gets.
+pub fn write_request(request: &Request<'_>, facts: &Facts, out: &mut Vec<u8>) {
     let target = &request.target;
     line(out, &[request.method, " ", target.path, target.query, " HTTP/1.1"]);
     line(out, &["Host: ", request.host.unwrap_or("localhost")]);
     for (name, value) in request.headers.iter() {
         let unwaited = request.minor == 0 && name.eq_ignore_ascii_case("expect");
-        let counted = forwards.is_some() && name.eq_ignore_ascii_case("max-forwards");
-        if !is_kept_back(name) && !unwaited && !counted && !request.headers.is_hop_by_hop(name) {
+        if !is_kept_back(name) && !unwaited && !request.headers.is_hop_by_hop(name) {
             header(out, name, value);
         }
-    }
-    if let Some(left) = forwards {
-        let _ = write!(out, "Max-Forwards: {}\r\n", left.saturating_sub(1));
     }
     if let Some(client) = facts.client {
         let _ = write!(out, "X-Forwarded-For: {client}\r\n");

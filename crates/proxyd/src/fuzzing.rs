@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use httpd::{Chunks, Event, Framing, HEADERS, Headers, Scanner, parse_request};
 
 use crate::forward::{Facts, write_request, write_response};
-use crate::request::{Method, forwards};
+use crate::request::Method;
 use crate::response::parse_response;
 
 /// Lines that the proxy adds to a head, at the most. With them it may be longer than what is read.
@@ -42,11 +42,10 @@ fn is_long(headers: &Headers<'_>) -> bool {
 fn passed_on(head: &[u8]) {
     let Ok(request) = parse_request(head) else { return };
     let mut out = Vec::new();
-    let (Ok(_), Ok(forwards)) = (Method::of(request.method), forwards(&request)) else { return };
-    if is_long(&request.headers) {
+    if Method::of(request.method).is_err() || is_long(&request.headers) {
         return;
     }
-    write_request(&request, forwards, &FACTS, &mut out);
+    write_request(&request, &FACTS, &mut out);
     let end = Scanner::default().find_end(&out).expect("it is unambiguous");
     assert_eq!(end, Some(out.len()), "it is one head");
     let again = parse_request(&out).expect("it is accepted");

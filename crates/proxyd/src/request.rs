@@ -1,6 +1,6 @@
 //! Requests: what the proxy must know of one beyond what it means to any server.
 
-use httpd::{Refusal, Request, digits};
+use httpd::Refusal;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
@@ -27,16 +27,5 @@ impl Method {
     /// backend, but the client would get a 404 for its own object.
     pub fn is_safe(self) -> bool {
         self != Method::Other
-    }
-}
-
-/// How often an OPTIONS may still be passed on, if it says so: RFC 9110, 7.6.2. It counts for TRACE
-/// too, which is not passed on anyway. What is beyond 32 bits is as much as they hold.
-pub fn forwards(request: &Request<'_>) -> Result<Option<u32>, Refusal> {
-    let line = request.headers.only("max-forwards").unwrap_or_default();
-    let Some(value) = line.filter(|_| request.method == "OPTIONS") else { return Ok(None) };
-    match digits(value) {
-        Some(left) => Ok(Some(u32::try_from(left).unwrap_or(u32::MAX))),
-        None => Err(Refusal { status: 400, reason: "Max-Forwards is not a number" }),
     }
 }

@@ -13,7 +13,7 @@ use crate::conn::Conn;
 use crate::exchange::{Asked, Next, Timer, exchange};
 use crate::forward::{Facts, write_request};
 use crate::paths::admit;
-use crate::request::{Method, forwards};
+use crate::request::Method;
 use crate::tls;
 use crate::worker::Worker;
 
@@ -107,17 +107,12 @@ impl Client {
         let name = if is_logged { http.name() } else { String::new() };
         let refused = |refusal| refuse(refusal, &name);
         let method = Method::of(http.method).map_err(refused)?;
-        let forwards = forwards(&http).map_err(refused)?;
         if !shared.config.method.iter().any(|one| one == http.method) {
             let reason = "this method is not passed on here";
             return Err(refused(Refusal { status: 405, reason }));
         }
         admit(&shared.config.path, http.target.path).map_err(refused)?;
-        if forwards == Some(0) {
-            let reason = "not passed on, for Max-Forwards is 0";
-            return Err(refused(Refusal { status: 200, reason }));
-        }
-        let head = self.head_for_backend(&http, forwards);
+        let head = self.head_for_backend(&http);
         let asked = Asked {
             name,
             method,
@@ -132,7 +127,7 @@ impl Client {
         Ok(asked)
     }
 
-    fn head_for_backend(&self, request: &Request<'_>, forwards: Option<u32>) -> Vec<u8> {
+    fn head_for_backend(&self, request: &Request<'_>) -> Vec<u8> {
         let splice = self.worker.shared.splices(&self.conn.stream);
         let facts = Facts {
             client: self.conn.peer.map(|peer| peer.ip().to_canonical()),
@@ -140,14 +135,14 @@ impl Client {
             reader: if splice { "splice" } else { "cpu" },
         };
         let mut head = Vec::with_capacity(512);
-        write_request(request, forwards, &facts, &mut head);
+        write_request(request, &facts, &mut head);
         head
     }
 
     /// Logs and counts an answer of the proxy itself.
     fn refuse(&self, refusal: Refusal, is_head: bool, name: &str, started: Instant) -> Answer {
         let Refusal { status, reason } = refusal;
-        self.worker.counters.requests_refused.add(u64::from(status >= 400));
+        self.worker.counters.requests_refused.up();
         self.conn.ticket.counts().answered(status);
         let (client, us) = (self.conn.peer, started.elapsed().as_micros() as u64);
         tracing::debug!(?client, request = ?name, status, why = reason, us, "answered itself");
@@ -157,7 +152,7 @@ impl Client {
     async fn answer(mut self, answer: Answer) {
         let mut reply = Reply::new(answer.status, false);
         reply.field("Content-Type", "text/plain");
-        if matches!(answer.status, 200 | 405) {
+        if answer.status == 405 {
             reply.field("Allow", self.worker.shared.config.method.join(", "));
         }
         let reply = reply.end_with(format!("{}\n", answer.text).as_bytes(), answer.is_head);

@@ -34,7 +34,6 @@ fn what_changes_a_meaning_goes_on_or_is_refused() {
         "expect: 100-continue",
         "cache-control: no-cache",
         "authorization: basic a",
-        "max-forwards: 5",
     ] {
         let put = "PUT /x HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n";
         let got = passed_on(&backend, &format!("{put}{line}")).unwrap();
@@ -58,21 +57,6 @@ fn what_changes_a_meaning_goes_on_or_is_refused() {
         got.as_ref().is_ok_and(|got| got.contains("x-b: 2") && !got.contains("x-a")),
         "{got:?}"
     );
-}
-
-#[test]
-fn max_forwards_of_options_is_counted_down_and_ends_here() {
-    let backend = Backend::standard();
-    let ask =
-        |lines: &str| passed_on(&backend, &format!("OPTIONS * HTTP/1.1\r\nHost: h\r\n{lines}"));
-    for (said, goes_on) in [("5", "4"), ("1", "0"), ("99999999999999999999", "4294967294")] {
-        let got = ask(&format!("Max-Forwards: {said}")).unwrap();
-        assert!(got.contains(&format!("\r\nmax-forwards: {goes_on}\r\n")), "{said}: {got}");
-    }
-    assert_eq!(ask("Max-Forwards: 0"), Err(200));
-    for bad in ["-1", "a", "", "5, 6", "5\r\nMax-Forwards: 5", "+5"] {
-        assert_eq!(ask(&format!("Max-Forwards: {bad}")), Err(400), "{bad:?}");
-    }
 }
 
 #[test]
