@@ -20,35 +20,17 @@ pub struct Facts {
 
 /// Lines of a request that the proxy writes itself.
 const OWN: [&str; 3] = ["host", "content-length", "ntcopy-reader"];
-/// Lines by which a proxy says who its client is, or what it really asked for: a client may say
-/// anything, and backends obey them. Those that begin with `x-forwarded-` are meant as well.
-const IDENTITY: [&str; 16] = [
-    "cf-connecting-ip",
-    "client-ip",
-    "fastly-client-ip",
-    "forwarded",
-    "true-client-ip",
-    "x-client-ip",
-    "x-cluster-client-ip",
-    "x-host",
-    "x-http-method",
-    "x-http-method-override",
-    "x-method-override",
-    "x-original-host",
-    "x-original-url",
-    "x-real-ip",
-    "x-remote-user",
-    "x-rewrite-url",
-];
 
-/// Whether a line stays here. CGI makes an underscore of a hyphen, so that a name with one is read
-/// as another line by whoever is behind; and `Proxy` as `HTTP_PROXY`, which programs obey.
+/// Whether a line stays here: those that the proxy writes itself, `X-Forwarded-*` among them, for a
+/// client may say anything. CGI makes an underscore of a hyphen, so that a name with one is read as
+/// another line by whoever is behind; and `Proxy` as `HTTP_PROXY`, which programs obey.
 fn is_kept_back(name: &str) -> bool {
-    let is = |other: &&str| name.eq_ignore_ascii_case(other);
     let begins =
         |with: &str| name.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
-    let said = IDENTITY.iter().any(is) || begins("x-forwarded-");
-    OWN.iter().any(is) || is(&"proxy") || name.contains('_') || said
+    OWN.iter().any(|own| name.eq_ignore_ascii_case(own))
+        || begins("x-forwarded-")
+        || name.eq_ignore_ascii_case("proxy")
+        || name.contains('_')
 }
 
 /// Appends the head that the backend gets.

@@ -67,8 +67,8 @@ fn the_backend_is_told_who_asks_and_who_reads_and_nobody_is_believed() {
         let mut client = connect(&server);
         client.send(
             "GET /headers HTTP/1.1\r\nHost: test:80\r\nX-Kept: 2\r\nNtcopy-Reader: forged\r\n\
-             X-Forwarded-For: 6.6.6.6\r\nX-Real-IP: 6.6.6.6\r\nX_Forwarded_For: 6.6.6.6\r\n\
-             Forwarded: for=6.6.6.6\r\nX-Original-URL: /_/stat\r\n\r\n",
+             X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-Host: evil\r\nX_Forwarded_For: 6.6.6.6\r\n\
+             x-forwarded-proto: https\r\nPROXY: http://evil/\r\n\r\n",
         );
         let head = String::from_utf8(client.answer().unwrap().body).unwrap();
         assert_eq!(
