@@ -24,8 +24,6 @@ mod counters;
 mod exchange;
 mod flow;
 pub mod forward;
-#[doc(hidden)]
-pub mod fuzzing;
 pub mod paths;
 pub mod request;
 pub mod response;

@@ -5,4 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| proxyd::fuzzing::anything(bytes));
+#[path = "../../tests/anything/mod.rs"]
+mod anything;
+
+fuzz_target!(|bytes: &[u8]| anything::anything(bytes));

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use proxyd::fuzzing::decode;
 use proxyd::server::Server;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvFlags, recv};
 
+use crate::anything::decode;
 use crate::common::{Backend, Peer, connect, header, proxy};
 
 /// What bodies say: a request, for whoever takes it for one.

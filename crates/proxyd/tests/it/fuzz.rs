@@ -6,7 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, TestRng, TestRunner};
-use proxyd::fuzzing::anything;
+
+use crate::anything::anything;
 
 /// Pieces that matter to a parser.
 const WORDS: [&str; 16] = [

@@ -1,6 +1,8 @@
 //! The proxy from outside, over real sockets: what arrives where, what is refused, what takes too
 //! long, who goes away, how it starts and stops. Hostile requests have a battery of their own.
 
+#[path = "../anything/mod.rs"]
+mod anything;
 mod bodies;
 mod closing;
 mod common;

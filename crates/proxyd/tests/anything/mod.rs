@@ -1,12 +1,12 @@
-//! What must hold for any bytes. The fuzzer calls it, and so does an ordinary test.
+//! What must hold for any bytes. The fuzz target calls it, and so does an ordinary test.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use httpd::{Chunks, Event, Framing, HEADERS, Headers, Scanner, parse_request};
 
-use crate::forward::{Facts, write_request, write_response};
-use crate::request::Method;
-use crate::response::parse_response;
+use proxyd::forward::{Facts, write_request, write_response};
+use proxyd::request::Method;
+use proxyd::response::parse_response;
 
 /// Lines that the proxy adds to a head, at the most. With them it may be longer than what is read.
 const ADDED: usize = 8;
