@@ -187,9 +187,7 @@ impl Exchange<'_> {
             match unavailable {
                 Unavailable::Taken => Error::new(Side::Proxy, 503, unavailable.to_string()),
                 Unavailable::Here(_) => Error::new(Side::Proxy, 500, why),
-                Unavailable::Unknown | Unavailable::Refused(_) => {
-                    Error::new(Side::Backend, 503, why)
-                }
+                Unavailable::Refused(_) => Error::new(Side::Backend, 503, why),
             }
         })
     }

@@ -17,7 +17,7 @@
 //! | `worker` | what sessions share |
 //! | [`server`] | all of it, started, reloaded, stopped |
 
-mod backend;
+pub mod backend;
 pub mod config;
 pub mod conn;
 mod counters;

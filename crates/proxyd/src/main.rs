@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use httpd::program::{Program, USAGE};
 use httpd::{Signals, raise_file_limit};
+use proxyd::backend::addresses;
 use proxyd::config::Config;
 use proxyd::server::Server;
 
@@ -33,8 +34,10 @@ fn main() -> ExitCode {
 fn run(config: Config) -> anyhow::Result<()> {
     // Connections and pipes need descriptors: as many as this process may have.
     raise_file_limit();
+    // While a name is waited for, a signal ends this at once.
+    let backend = addresses(&config.backend)?;
     let signals = Signals::catch().context("cannot catch signals")?;
-    let server = Server::start(config)?;
+    let server = Server::start(config, backend)?;
     for address in &server.http.addresses {
         tracing::info!(%address, "listening");
     }

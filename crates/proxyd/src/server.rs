@@ -7,6 +7,7 @@ use std::sync::Arc;
 use httpd::metrics::Text;
 use httpd::{Place, Reply};
 
+use crate::backend::Addresses;
 use crate::config::{Config, Mode};
 use crate::counters::Counters;
 use crate::session;
@@ -47,12 +48,13 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn start(config: Config) -> anyhow::Result<Server> {
+    /// `backend` is where the name of its settings leads.
+    pub fn start(config: Config, backend: Addresses) -> anyhow::Result<Server> {
         let mut doors = Place::all(&config.options.listen)?;
         let plain_doors = doors.len();
         doors.extend(Place::all(&config.tls_listen)?);
         let options = config.options.clone();
-        let shared = Arc::new(Shared::new(config, plain_doors)?);
+        let shared = Arc::new(Shared::new(config, plain_doors, backend)?);
         announce(&shared);
         let http = httpd::Server::start(Arc::clone(&shared), &doors, options)?;
         Ok(Server { http, shared })

@@ -50,8 +50,6 @@ pub(crate) enum Unavailable {
     /// Something lacks here, for which the backend is not to blame.
     #[error("{0}")]
     Here(Errno),
-    #[error("its name can't be looked up")]
-    Unknown,
     /// Why the address that was tried last took none.
     #[error("{0}")]
     Refused(Errno),
@@ -125,9 +123,9 @@ impl Upstreams {
         if lent + self.idle.borrow().len() > self.limit {
             self.idle.borrow_mut().pop_front();
         }
-        let addresses = self.addresses().await;
+        let addresses = self.backend.borrow().clone();
         let (count, first) = (addresses.len(), self.preferred.get());
-        let mut failed = Unavailable::Unknown;
+        let mut failed = Unavailable::Refused(Errno::ADDRNOTAVAIL);
         for at in (first..first + count).map(|at| at % count) {
             match self.connect(&addresses[at]).await {
                 Ok(stream) => {
@@ -141,13 +139,6 @@ impl Upstreams {
         Err(failed)
     }
 
-    /// Those of the backend; none where its name is not known. The first answer is waited for.
-    async fn addresses(&self) -> Vec<Address> {
-        let mut backend = self.backend.clone();
-        let known = timeout(self.config.connect_timeout, backend.wait_for(Option::is_some)).await;
-        known.ok().and_then(|known| known.ok()?.clone()).unwrap_or_default()
-    }
-
     /// The idle connection that was used last, if it is of use.
     fn take(&self) -> Option<Idle> {
         let mut idle = self.idle.borrow_mut();
@@ -159,9 +150,7 @@ impl Upstreams {
     /// One on which the backend has closed or spoken unasked is of none: what it said would be taken
     /// for the next answer. Nor is one to an address that the backend's name has no more.
     fn is_of_use(&self, idle: &Idle) -> bool {
-        let known = self.backend.borrow();
-        known.as_ref().is_some_and(|known| known.contains(&idle.to))
-            && is_silent(idle.conn.socket())
+        self.backend.borrow().contains(&idle.to) && is_silent(idle.conn.socket())
     }
 
     /// Keeps a connection for the next exchange; beyond the limit the one that has been idle

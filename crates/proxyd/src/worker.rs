@@ -5,7 +5,6 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::Context as _;
 use httpd::splice::Pool;
 use ntcopy::socket::Setting;
 use rustls::ServerConfig;
@@ -13,7 +12,7 @@ use rustls::crypto::ring::Ticketer;
 use rustls::server::ProducesTickets;
 use tokio::time::sleep;
 
-use crate::backend::{Addresses, addresses};
+use crate::backend::Addresses;
 use crate::config::Config;
 use crate::conn::Conn;
 use crate::counters::Counters;
@@ -37,13 +36,17 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(config: Config, plain_doors: usize) -> anyhow::Result<Shared> {
+    pub(crate) fn new(
+        config: Config,
+        plain_doors: usize,
+        backend: Addresses,
+    ) -> anyhow::Result<Shared> {
         let tickets = Ticketer::new()?;
         Ok(Shared {
             plain_doors,
             tls: Mutex::new(offered(&config, &tickets)?),
             tickets,
-            backend: addresses(&config.backend).context("cannot start a thread")?,
+            backend,
             hint: config.mode.setting(),
             counters: (0..config.options.workers()).map(|_| Arc::default()).collect(),
             config: Arc::new(config),

@@ -20,6 +20,7 @@ use std::time::Duration;
 use cases::{Case, all};
 use clap::Parser;
 use httpd::Address;
+use proxyd::backend::addresses;
 use proxyd::config::Config;
 use proxyd::server::Server;
 
@@ -133,7 +134,9 @@ fn nothing_with_two_readings_goes_through() {
     let to = Address::Tcp(backend).to_string();
     let words = ["proxyd", "--listen", "tcp:127.0.0.1:0", "--backend", &to, "--workers", "1"];
     let words = words.into_iter().chain(["--mode", "copy"]);
-    let server = Server::start(Config::parse_from(words)).unwrap();
+    let config = Config::parse_from(words);
+    let backend = addresses(&config.backend).unwrap();
+    let server = Server::start(config, backend).unwrap();
     let Address::Tcp(proxy) = server.http.addresses[0] else { panic!() };
     let verdicts = run(proxy, &seen, Duration::from_secs(60));
     table("proxyd", &verdicts);

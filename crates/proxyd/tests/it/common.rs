@@ -8,6 +8,7 @@ use std::thread;
 
 use clap::Parser;
 use httpd::Address;
+use proxyd::backend::addresses;
 use proxyd::config::{Config, Mode};
 use proxyd::server::Server;
 use tempfile::TempDir;
@@ -141,7 +142,8 @@ pub fn config(backend: &Backend) -> Config {
 pub fn proxy(backend: &Backend, change: impl FnOnce(&mut Config)) -> Server {
     let mut config = config(backend);
     change(&mut config);
-    Server::start(config).unwrap()
+    let backend = addresses(&config.backend).unwrap();
+    Server::start(config, backend).unwrap()
 }
 
 pub fn connect(server: &Server) -> Peer {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use httpd::Address;
+use proxyd::backend::addresses;
 use proxyd::config::Config;
 use proxyd::server::Server;
 use rustix::process::Signal;
@@ -47,7 +48,8 @@ impl Offer {
         config.tls_listen = vec!["tcp:127.0.0.1:0".parse().unwrap()];
         (config.certificate, config.key) = (Some(self.cert.clone()), Some(self.key.clone()));
         change(&mut config);
-        let server = Server::start(config).unwrap();
+        let backend = addresses(&config.backend).unwrap();
+        let server = Server::start(config, backend).unwrap();
         let Address::Tcp(address) = server.http.addresses[1] else { panic!("not TCP") };
         (server, address)
     }
