@@ -118,6 +118,7 @@ install_units() {
 		sed -e "s|@SBINDIR@|$prefix/sbin|" -e "s|@SYSCONFDIR@|$sysconfdir|" \
 			"packaging/units/$daemon.service" >"$work/$daemon.service"
 		place 644 "$work/$daemon.service" "$unitdir"
+		place 644 "packaging/units/$daemon.socket" "$unitdir"
 	done
 	place 644 packaging/units/storaged.sysusers "$sysusersdir" storaged.conf
 	sed "s|@BINDIR@|$prefix/bin|" packaging/units/ntcopy-stat.service >"$work/ntcopy-stat.service"

@@ -131,6 +131,8 @@ check_units() {
 		say "$unit.service: $(grep -o 'Overall exposure.*[0-9]' "$work/security.log")"
 		[ ! -e "$debian/etc/systemd/system/multi-user.target.wants/$unit.service" ] ||
 			die "$unit.service was enabled, and that was not asked for"
+		quietly verify inside systemd-analyze verify --man=no "${file%.service}.socket"
+		[ ! -s "$work/verify.log" ] || die "systemd on $unit.socket: $(cat "$work/verify.log")"
 	done
 	inside getent passwd _storaged >/dev/null || die "there is no user _storaged"
 	inside getent group ntcopy >/dev/null || die "there is no group ntcopy"

@@ -145,5 +145,18 @@ if [ "$how" = systemd ]; then
 fi
 finish proxyd
 finish storaged
+if [ "$how" = systemd ]; then
+	# Sockets of systemd's: nobody listens, and who asks is answered.
+	systemctl start storaged.socket proxyd.socket || die "systemd does not listen"
+	[ "$(stat -c '%a %g' "$root$socket")" = "660 $gid" ] || die "$socket of storaged.socket is $(stat -c '%a %g' "$root$socket")"
+	for again in first second; do
+		inside 65534 curl -sSf http://127.0.0.1:8080/folder/object >"$work/back" || die "the $again start by a socket"
+		cmp "$work/object" "$work/back" || die "the object came back through sockets of systemd's changed"
+		systemctl --no-block restart storaged proxyd
+	done
+	systemctl stop proxyd.socket storaged.socket
+	finish proxyd
+	finish storaged
+fi
 [ -s "$root/var/lib/storaged/blobs/1" ] || die "the object is not in /var/lib/storaged"
 echo "daemons: an object of 3000001 bytes, stored, read, proxied, by $how"

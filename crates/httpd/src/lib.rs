@@ -23,6 +23,7 @@
 pub mod address;
 mod body;
 mod conn;
+mod handed;
 mod head;
 mod headers;
 mod listen;
@@ -45,6 +46,7 @@ mod turn;
 pub use address::{Address, Place};
 pub use body::{Body, Chunks, Event};
 pub use conn::Conn;
+pub use handed::is_handed_sockets;
 pub use head::{HEAD_BYTES, HEADERS, Input, Refusal, Scanner};
 pub use headers::{Framing, Headers, digits};
 pub use options::Options;

@@ -8,6 +8,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use rustix::fd::OwnedFd;
@@ -17,9 +19,14 @@ use rustix::net::SocketAddrUnix;
 use rustix::net::sockopt::{set_socket_reuseaddr, set_socket_reuseport};
 
 use crate::address::Address;
+use crate::handed;
 
 /// Connections that wait to be accepted; the kernel lowers it to `net.core.somaxconn`.
 pub(crate) const BACKLOG: i32 = 4096;
+
+/// Longer than a process takes to let go of its addresses, once it is asked to end.
+const REPLACED: Duration = Duration::from_secs(2);
+const ASK_AGAIN: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 pub(crate) struct Listening {
@@ -28,6 +35,8 @@ pub(crate) struct Listening {
     /// One for each worker.
     pub(crate) sockets: Vec<Arc<OwnedFd>>,
     pub(crate) file: Option<SocketFile>,
+    /// It is not this process's alone.
+    pub(crate) outlives: bool,
 }
 
 /// The file of a socket that was bound here; it is removed with this, unless another has taken its
@@ -52,11 +61,31 @@ impl Drop for SocketFile {
     }
 }
 
+/// Tries again, for as long as a process that is being replaced may need to let go of the address.
+fn once_free(mut bind: impl FnMut() -> anyhow::Result<Listening>) -> anyhow::Result<Listening> {
+    let until = Instant::now() + REPLACED;
+    loop {
+        match bind() {
+            Err(error) if error.downcast_ref() == Some(&Errno::ADDRINUSE) => {
+                if Instant::now() > until {
+                    return Err(error);
+                }
+                sleep(ASK_AGAIN);
+            }
+            result => return result,
+        }
+    }
+}
+
 pub(crate) fn listen(address: &Address, workers: usize) -> anyhow::Result<Listening> {
-    let listening = match address {
+    if let Some(socket) = handed::socket(address) {
+        let sockets = vec![socket; workers];
+        return Ok(Listening { address: address.clone(), sockets, file: None, outlives: true });
+    }
+    let listening = once_free(|| match address {
         Address::Unix(path) => bind_unix(address, path, workers),
         Address::Tcp(at) => bind_tcp(*at, workers),
-    };
+    });
     listening.with_context(|| format!("cannot listen on {address}"))
 }
 
@@ -81,7 +110,7 @@ fn bind_tcp(asked: SocketAddr, workers: usize) -> anyhow::Result<Listening> {
         found = rustix::net::getsockname(&socket)?.try_into()?;
         sockets.push(Arc::new(socket));
     }
-    Ok(Listening { address: Address::Tcp(found), sockets, file: None })
+    Ok(Listening { address: Address::Tcp(found), sockets, file: None, outlives: false })
 }
 
 /// A stale socket, which does not answer, is replaced.
@@ -95,7 +124,7 @@ fn bind_unix(address: &Address, path: &Path, workers: usize) -> anyhow::Result<L
     rustix::net::listen(&socket, BACKLOG)?;
     let shared = Arc::new(socket);
     let sockets = vec![shared; workers];
-    Ok(Listening { address: address.clone(), sockets, file: Some(file) })
+    Ok(Listening { address: address.clone(), sockets, file: Some(file), outlives: false })
 }
 
 fn remove_stale(path: &Path) -> anyhow::Result<()> {
@@ -110,7 +139,8 @@ fn remove_stale(path: &Path) -> anyhow::Result<()> {
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         // It was accepted, or the queue is full: either way there is a listener.
-        _ => bail!("it is in use: a process listens there; stop it, or choose another path"),
+        _ => Err(Errno::ADDRINUSE)
+            .context("it is in use: a process listens there; stop it, or choose another path"),
     }
 }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
 
-use crate::address::Place;
+use crate::address::{Address, Place};
+use crate::handed;
 
 /// The heading of options that a file can't have: with one of them a daemon does something else
 /// than to serve.
@@ -17,7 +18,9 @@ pub struct Options {
     /// and lists add up
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where to listen: unix:/PATH or tcp:HOST:PORT, every address of a host; may be repeated
+    /// Where to listen: unix:/PATH or tcp:HOST:PORT, every address of a host; may be repeated. Sockets
+    /// that systemd hands over (LISTEN_FDS) are taken where they have such an address; without this
+    /// option, all of them
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Vec<Place>,
     /// Threads that serve connections [default: one per CPU]
@@ -35,8 +38,8 @@ pub struct Options {
     /// For each 16 KiB of a body to arrive
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub body_timeout: Duration,
-    /// For what is in flight when the daemon is asked to end
-    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
+    /// For what is in flight when the daemon is asked to end; nobody new is served meanwhile
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     pub drain_timeout: Duration,
     /// Send buffer of connections [default: the system's]
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -56,6 +59,20 @@ pub struct Options {
 }
 
 impl Options {
+    /// Where clients are listened for: where it says so, or on the sockets that were handed over.
+    pub fn doors(&self) -> anyhow::Result<Vec<Address>> {
+        if !self.listen.is_empty() {
+            return Place::all(&self.listen);
+        }
+        let metrics = self.metrics()?;
+        Ok(handed::addresses().into_iter().filter(|at| Some(at) != metrics.as_ref()).collect())
+    }
+
+    pub(crate) fn metrics(&self) -> anyhow::Result<Option<Address>> {
+        let found = self.metrics.as_ref().map(Place::look_up).transpose()?;
+        Ok(found.map(|mut addresses| addresses.swap_remove(0)))
+    }
+
     pub fn workers(&self) -> usize {
         let cpus = || std::thread::available_parallelism().map_or(1, usize::from);
         self.workers.map_or_else(cpus, usize::from)

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use tracing::level_filters::LevelFilter;
 
+use crate::handed::take_over;
 use crate::log::{Log, say};
 use crate::settings::with_files;
 
@@ -25,6 +26,7 @@ impl Program {
     /// What the command line asks for; or the code to end with, where it is wrong or asked for words
     /// alone.
     pub fn settings<S: clap::Parser>(self) -> Result<S, ExitCode> {
+        take_over().map_err(|error| self.fail(USAGE, format_args!("{error:#}")))?;
         let words = with_files(std::env::args_os().collect(), S::command());
         let words = words.map_err(|why| self.fail(USAGE, why))?;
         S::try_parse_from(words.all).map_err(|error| {

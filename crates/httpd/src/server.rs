@@ -14,8 +14,9 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{Builder, LocalOptions};
 
-use crate::address::{Address, Place};
+use crate::address::Address;
 use crate::conn::Conn;
+use crate::handed;
 use crate::listen::{SocketFile, listen};
 use crate::metrics::Text;
 use crate::options::Options;
@@ -65,16 +66,17 @@ impl Server {
         let core = Arc::new(Core::new(options, S::NAME, report));
         let mut listeners: Vec<Vec<Listener>> = core.workers.iter().map(|_| Vec::new()).collect();
         let (mut addresses, mut files) = (Vec::new(), Vec::new());
-        let metrics = core.options.metrics.as_ref().map(Place::look_up).transpose()?;
-        let metrics = metrics.as_ref().and_then(|addresses| addresses.first());
-        for (at, door) in doors.iter().chain(metrics).enumerate() {
+        let all: Vec<_> = doors.iter().cloned().chain(core.options.metrics()?).collect();
+        handed::all_are_among(&all)?;
+        for (at, door) in all.iter().enumerate() {
             // That of the metrics is one worker's, and no connection of it counts.
             let counted = at < doors.len();
             let workers = if counted { core.workers.len() } else { 1 };
             let listening = listen(door, workers)?;
             for (listeners, socket) in listeners.iter_mut().zip(listening.sockets) {
                 let tcp = matches!(door, Address::Tcp(_));
-                listeners.push(Listener { door: at, tcp, counted, socket });
+                let outlives = listening.outlives;
+                listeners.push(Listener { door: at, tcp, counted, outlives, socket });
             }
             addresses.push(listening.address);
             files.extend(listening.file);

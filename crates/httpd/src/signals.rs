@@ -3,6 +3,7 @@
 use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::server::Server;
@@ -33,22 +34,33 @@ impl Signals {
             }
             waiting.close();
         })?;
+        tell(&[NotifyState::Ready]);
         let mut stopping = false;
         for signal in &mut self.0 {
             if signal == SIGHUP {
+                tell(&[NotifyState::Reloading]);
                 reload();
+                tell(&[NotifyState::Ready]);
             } else if stopping {
                 tracing::warn!("a second signal: ending at once");
                 server.stop(Stop::Now);
             } else {
                 tracing::info!("ending: no new connections, and what is in flight gets its time");
                 stopping = true;
+                tell(&[NotifyState::Stopping]);
                 server.stop(Stop::Graceful);
             }
         }
         let _ = waiter.join();
         tracing::info!("ended");
         Ok(())
+    }
+}
+
+/// Tells systemd, where that has started this and wants to know.
+fn tell(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::warn!(%error, "the service manager can't be told");
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Parser};
 use httpd::options::{seconds, size};
-use httpd::{Options, Place};
+use httpd::{Options, Place, is_handed_sockets};
 use ntcopy::socket::{Setting, Support, kernel_support};
 use rustls::ServerConfig;
 
@@ -17,7 +17,7 @@ const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 /// HTTP reverse proxy that splices bodies, and sends what it must write past the CPU caches
 #[derive(Debug, Clone, Parser)]
 #[command(name = "proxyd", version, args_override_self = true)]
-#[command(group(ArgGroup::new("door").args(["listen", "tls_listen"]).required(true).multiple(true)))]
+#[command(group(ArgGroup::new("door").args(["listen", "tls_listen"]).required(!is_handed_sockets()).multiple(true)))]
 #[command(
     after_help = "Signals: SIGTERM and SIGINT end what is in flight, then the proxy; a second one \
                         ends it at once. SIGHUP reads certificate and key again.\n\nExit codes: 0 \

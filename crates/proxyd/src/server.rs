@@ -50,7 +50,8 @@ pub struct Server {
 impl Server {
     /// `backend` is where the name of its settings leads.
     pub fn start(config: Config, backend: Addresses) -> anyhow::Result<Server> {
-        let mut doors = Place::all(&config.options.listen)?;
+        let only_tls = config.options.listen.is_empty() && !config.tls_listen.is_empty();
+        let mut doors = if only_tls { Vec::new() } else { config.options.doors()? };
         let plain_doors = doors.len();
         doors.extend(Place::all(&config.tls_listen)?);
         let options = config.options.clone();

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, value_parser};
-use httpd::Options;
 use httpd::options::{seconds, size};
+use httpd::{Options, is_handed_sockets};
 
 use crate::send::Mode;
 
 /// An object store daemon: HTTP/1.1 on unix sockets and TCP
 #[derive(Debug, Parser)]
 #[command(name = "storaged", version, args_override_self = true)]
-#[command(mut_arg("listen", |arg| arg.required(true)))]
+#[command(mut_arg("listen", |arg| arg.required(!is_handed_sockets())))]
 #[command(
     after_help = "Signals: SIGTERM and SIGINT end what is in flight, then the daemon; a second \
                         one ends it at once. SIGHUP does nothing.\n\nExit codes: 0 done; 1 failed; \

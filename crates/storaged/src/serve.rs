@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use httpd::metrics::Text;
-use httpd::{Conn, Place, Server, Service, Signals, raise_file_limit};
+use httpd::{Conn, Server, Service, Signals, raise_file_limit};
 use ntcopy::socket::Support;
 use rustix::fs::Access;
 
@@ -66,7 +66,7 @@ pub fn serve(config: Config) -> anyhow::Result<()> {
     let shared = Arc::new(Shared::new(config, store));
     say_what_is_missing(&shared);
     let config = &shared.config;
-    let doors = Place::all(&config.options.listen)?;
+    let doors = config.options.doors()?;
     let mut options = config.options.clone();
     options.blocking_threads = 2 * DISK + LISTS;
     let server = Server::start(Arc::clone(&shared), &doors, options)?;

@@ -32,6 +32,8 @@ pub(super) struct Listener {
     pub(super) door: usize,
     pub(super) tcp: bool,
     pub(super) counted: bool,
+    /// Who waits in its queue at the end is the next process's.
+    pub(super) outlives: bool,
     pub(super) socket: Arc<OwnedFd>,
 }
 
@@ -87,6 +89,9 @@ pub(super) async fn accept<S: Service>(
                 tokio::time::sleep(PAUSE).await;
             }
         }
+    }
+    if listener.outlives {
+        return;
     }
     // They were promised a connection. Until the queue is empty; if others keep coming, those who
     // were in it.

@@ -116,6 +116,14 @@ impl Peer {
         }
     }
 
+    /// `None`: nobody listens there now.
+    pub fn try_connect(to: &Address) -> Option<Peer> {
+        match to {
+            Address::Tcp(address) => TcpStream::connect(address).ok().map(Peer::new),
+            Address::Unix(path) => UnixStream::connect(path).ok().map(Peer::new),
+        }
+    }
+
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.write_all(bytes.as_ref()).unwrap();
     }

@@ -134,6 +134,7 @@ pub fn config(backend: &Backend) -> Config {
     let mut config = Config::parse_from(words);
     (config.options.workers, config.mode) = (Some(1), Mode::Copy);
     (config.options.head_timeout, config.options.body_timeout) = (PATIENCE, PATIENCE);
+    config.options.drain_timeout = PATIENCE;
     (config.connect_timeout, config.answer_timeout) = (PATIENCE, PATIENCE);
     config
 }

@@ -1,6 +1,7 @@
 //! Start, files read anew, stop; logs and metrics; the program itself.
 
 use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -67,7 +68,8 @@ pub fn before(backend: &Backend) -> (TempDir, PathBuf, Command) {
 #[test]
 fn a_graceful_stop_answers_what_had_come_before_it() {
     let backend = Backend::standard();
-    let (_folder, socket, command) = before(&backend);
+    let (_folder, socket, mut command) = before(&backend);
+    command.args(["--drain-timeout", "60"]);
     let mut program = start(command, &socket);
     let connect = || Peer::connect(&Address::Unix(socket.clone()));
     let mut kept = connect();
@@ -88,11 +90,50 @@ fn a_graceful_stop_answers_what_had_come_before_it() {
     assert!(program.wait().success());
 }
 
+/// As where another takes its place before it has ended.
+#[test]
+fn a_new_process_serves_while_the_old_one_ends() {
+    let (go, gone) = std::sync::mpsc::channel::<()>();
+    let gone = std::sync::Mutex::new(gone);
+    let backend = Backend::new(move |peer, _| {
+        let head = peer.head().unwrap();
+        if head.starts_with("GET /slow") {
+            gone.lock().unwrap().recv().unwrap();
+        }
+        peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
+    });
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (_folder, socket, mut command) = before(&backend);
+    command.args(["--drain-timeout", "60", "--listen", &port.to_string()]);
+    let mut again =
+        program(&command.get_args().map(|arg| arg.to_str().unwrap()).collect::<Vec<_>>());
+    let mut old = start(command, &socket);
+    let mut slow = Peer::connect(&Address::Tcp(port));
+    slow.send("GET /slow HTTP/1.1\r\nHost: t\r\n\r\n");
+    eventually("it is in flight", || backend.connections() == 1);
+    let new = Process(again.spawn().unwrap());
+    // It finds the address in use.
+    std::thread::sleep(Duration::from_millis(300));
+    old.signal(Signal::TERM);
+    for address in [Address::Tcp(port), Address::Unix(socket)] {
+        eventually("the new one answers", || {
+            Peer::try_connect(&address).is_some_and(|mut peer| {
+                peer.try_request("GET", "/", "", b"").is_some_and(|answer| answer.body == b"ok")
+            })
+        });
+    }
+    assert!(old.0.try_wait().unwrap().is_none());
+    go.send(()).unwrap();
+    assert_eq!(slow.answer().unwrap().body, b"ok");
+    assert!(old.wait().success());
+    drop(new);
+}
+
 #[test]
 fn a_second_signal_stops_at_once_and_the_log_says_so_without_colours() {
     let backend = Backend::new(|peer, _| drop(peer.rest()));
     let (_folder, socket, mut command) = before(&backend);
-    command.env("TERM", "xterm").args(["--log-level", "debug"]);
+    command.env("TERM", "xterm").args(["--log-level", "debug", "--drain-timeout", "60"]);
     let mut program = start(command, &socket);
     let mut client = Peer::connect(&Address::Unix(socket.clone()));
     client.send("GET /a\"%1b HTTP/1.1\r\nHost: t\r\n\r\n");

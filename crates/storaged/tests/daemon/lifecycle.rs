@@ -74,7 +74,7 @@ fn every_switch_is_a_setting_or_is_under_its_heading() {
 #[test]
 fn what_is_in_flight_is_finished_and_nothing_begins() {
     let dir = scratch();
-    let mut daemon = Daemon::start(dir.path(), &[]);
+    let mut daemon = Daemon::start(dir.path(), &["--drain-timeout", "60"]);
     let content = bytes(2, 8 << 20);
     daemon.client().put("/o", &content);
     let mut reading = daemon.client();

@@ -10,3 +10,4 @@ mod model;
 mod modes;
 #[path = "../../../httpd/tests/peer/mod.rs"]
 mod peer;
+mod service;
