@@ -124,7 +124,7 @@ gid=$(sed -n 's/^_storaged:[^:]*:\([0-9]*\):.*/\1/p' "$root/etc/group")
 head -c 3000001 /dev/urandom >"$work/object"
 
 start storaged
-[ "$(stat -c '%a %g' "$root$socket")" = "660 $gid" ] || die "$socket is $(stat -c '%a %g' "$root$socket")"
+[ "$(stat -c '%a %g' "$root$socket")" = "770 $gid" ] || die "$socket is $(stat -c '%a %g' "$root$socket")"
 inside "$gid" curl -sSf --unix-socket "$socket" -T - http://storaged/folder/object <"$work/object" ||
 	die "the object was not stored"
 inside "$gid" curl -sSf --unix-socket "$socket" http://storaged/folder/object >"$work/back" ||
