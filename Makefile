@@ -100,7 +100,7 @@ memory: ## the library under AddressSanitizer, valgrind and a fuzzer, and withou
 
 series: ## the kernel patches, whole, as git am takes them: make series DIR=out/series
 	@scripts/series.sh $(or $(DIR),out/series)
-	@echo "series: in $(or $(DIR),out/series); git am takes x86, net and mm, in this order"
+	@echo "series: in $(or $(DIR),out/series); git am takes unix, net and mm, in this order"
 
 free-when-unused: ## the send path before and after the series, instruction by instruction
 	@scripts/setup.sh build kernels

@@ -105,12 +105,12 @@ case $series in
 	;;
 esac
 fetch_source
-# The layout is for everyone, by intention: kernel/README.md.
-apply "$series"/net/000[12]-*.patch
+# unix/ is for everyone, by intention: kernel/README.md.
+apply "$series"/unix/*.patch
 echo "free-when-unused: building with the layout alone"
 compile without
 echo "free-when-unused: building with the series"
-apply "$series"/x86/*.patch "$series"/net/000[3-9]-*.patch
+apply "$series"/net/000[1-9]-*.patch
 [ ! -d "$series/mm" ] || apply "$series"/mm/*.patch
 compile with
 

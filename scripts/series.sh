@@ -8,6 +8,11 @@
 #	with kernel/module/nontemporal.c as lib/nontemporal.c
 #
 # The file is put into the patch in that place. A folder stands for the files in it.
+# A patch that another series has, too, begins with a line for its message, and has what
+# differs of its diffs below it, if any does:
+#
+#	like kernel/series/7.3/unix/0002-iov_iter.patch [PATCH 6.12 2/2]
+#
 # made/suite and made/pages are made of kernel/selftests: the suite as a kernel tree has
 # it, without what needs ntcopy.ko, and the test of pages for selftests/mm.
 #
@@ -51,7 +56,7 @@ numbers() {
 		#include <sys/socket.h>
 
 	END
-	sed -n 's/^#define \(MSG_NTCOPY\|SO_NTCOPY\|NTCOPY_SOCK_[A-Z]*\)\t\+\([0-9a-fx]*\).*/#ifndef \1\n#define \1\t\2\n#endif/p' \
+	sed -n 's/^#define \(MSG_NTCOPY\|SO_NTCOPY\|NTCOPY_MIN_BYTES\|NTCOPY_FLAGGED\)\t\+\([0-9a-fx]*\).*/#ifndef \1\n#define \1\t\2\n#endif/p' \
 		"$root/uapi/ntcopy.h"
 	echo
 	sed -n 's/^\(#define NTCOPY_STAT_[A-Z_]*\t*"[^"]*"\).*/\1/p' "$root/uapi/ntcopy.h"
@@ -64,11 +69,11 @@ forget_module() {
 		-e '/^\tif (via_module())$/{N;d}' \
 		-e '/^\tif (!via_module())$/{N;s/.*\n\t//}' \
 		-e 's/ || via_module()//; s/ && !via_module()//; s/!via_module() && //' \
-		-e 's/via_module() ? &udp : //; s/  The module looks at .* first\.//' \
+		-e 's/via_module() ? &unix_stream : //; s/  The module looks at .* first\.//' \
 		-e '/^\t*if (!can_be_hinted(.*))$/{N;d}' \
 		-e '/^\t*if (can_be_hinted(.*))$/{N;s/.*\n\t//}' \
 		-e '/if (!can_be_hinted(.*) ||$/{N;s/!can.*\n\t* *//}' \
-		-e '/^bool via_module(void);$/d; /^bool can_be_hinted(.*);$/d' "$tree"/*.[ch]
+		-e '/^bool via_module(void);$/d; /^struct counts module_counts(void);$/d; /^bool can_be_hinted(.*);$/d' "$tree"/*.[ch]
 	! grep -n 'via_module\|can_be_hinted\|[Tt]he module' "$tree"/* ||
 		die "the suite still asks for the module"
 }
@@ -77,7 +82,7 @@ make_suite() {
 	tree=$work/made/suite
 	mkdir -p "$tree"
 	programs=$(sed -n '/^TEST_GEN_PROGS :=/,/^#/s/^\t\([a-z_]*\) \\$/\1/p' "$suite/Makefile" |
-		grep -vx ntcopy_pages)
+		grep -vxe ntcopy_pages -e user_copies)
 	for file in $common; do
 		cp "$suite/$file" "$tree/"
 	done
@@ -88,7 +93,7 @@ make_suite() {
 	cp "$suite/hint_in_tree.c" "$tree/hint.c"
 	forget_module
 	numbers >"$tree/ntcopy.h"
-	grep -v "^	ntcopy_pages " "$suite/Makefile" | sed 's/ page_area\.h / /' >"$tree/Makefile"
+	grep -vx "	\(ntcopy_pages\|user_copies\) .*" "$suite/Makefile" | sed 's/ page_area\.h / /' >"$tree/Makefile"
 }
 
 make_pages() {
@@ -138,15 +143,24 @@ stat='
 
 # whole PATCH: on the output, as it is sent.
 whole() {
-	sed -n '/^diff --git /,$p' "$1" >"$work/diffs"
-	sed -n '/^---$/,/^diff --git /s/^with \(.*\) as \(.*\)$/\1 \2/p' "$1" >"$work/with"
+	message=$1
+	diffs=$1
+	read -r like other prefix <"$1"
+	if [ "$like" = like ]; then
+		message=$root/$other
+		grep -q '^diff --git ' "$1" || diffs=$message
+	else
+		prefix=$(sed -n 's/^Subject: \(\[[^]]*\]\).*/\1/p' "$1")
+	fi
+	sed -n '/^diff --git /,$p' "$diffs" >"$work/diffs"
+	sed -n '/^---$/,/^diff --git /s/^with \(.*\) as \(.*\)$/\1 \2/p' "$message" >"$work/with"
 	while read -r source name; do
 		files "$source" "$name"
 	done <"$work/with" >"$work/files"
 	while read -r file name; do
 		new_file "$file" "$name"
 	done <"$work/files" >>"$work/diffs"
-	sed '/^---$/q' "$1"
+	sed -e "s#^Subject: \[[^]]*\]#Subject: $prefix#" -e '/^---$/q' "$message"
 	awk "$stat" "$work/diffs"
 	echo
 	cat "$work/diffs"

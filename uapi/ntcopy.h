@@ -25,40 +25,38 @@
 #define MSG_NTCOPY	0x1000000
 
 /*
- * Socket option at level SOL_SOCKET, an int: which sends of the socket are
- * hinted. Any other value fails with EINVAL; no privilege is needed. A kernel
- * without the option answers ENOPROTOOPT, which makes it the probe, too.
- * Accepted sockets inherit it from their listener.
+ * Socket option at level SOL_SOCKET, an int: from how many bytes on a send of the
+ * socket is hinted. 0, the default: none, and MSG_NTCOPY is ignored; NTCOPY_FLAGGED:
+ * those with MSG_NTCOPY alone, since no send is as long. 1 to 4095 and what is
+ * negative fail with EINVAL; no privilege is needed. A kernel without the option
+ * answers ENOPROTOOPT, which makes it the probe, too. What accept() returns has the
+ * listener's. Where a hinted send is cut short, the next one continues it, and is
+ * hinted whatever its length.
  * The number is 'N' << 8 | 'T': far from the consecutive numbers that
  * asm-generic/socket.h hands out, and free on every architecture.
  */
 #define SO_NTCOPY	0x4e54
 
-#define NTCOPY_SOCK_NONE	0	/* none, the default: MSG_NTCOPY is ignored */
-#define NTCOPY_SOCK_FLAGGED	1	/* those that carry MSG_NTCOPY */
-#define NTCOPY_SOCK_EVERY	2	/* every one */
-#define NTCOPY_SOCK_OBEY	3	/* every one, and the rule is not asked */
+#define NTCOPY_MIN_BYTES	4096		/* the least that is taken but for 0 */
+#define NTCOPY_FLAGGED		0x7fffffff	/* INT_MAX */
 
 /* Values of the sysctl net.core.ntcopy, one setting for the machine. */
 #define NTCOPY_SYSCTL_OFF	0	/* ignore hints */
-#define NTCOPY_SYSCTL_RULE	1	/* the rule decides, the default */
-#define NTCOPY_SYSCTL_OBEY	2	/* obey every hint */
+#define NTCOPY_SYSCTL_OBEY	1	/* obey them, the default */
 /* Only with the patches of kernel/series/VERSION/test/, which are not posted: */
-#define NTCOPY_SYSCTL_ALL	3	/* treat every send as hinted, and obey */
+#define NTCOPY_SYSCTL_ALL	2	/* hint every send */
 
 /*
- * /proc/net/ntcopy_stat, one file per network namespace: a line each,
- * "<name> <count>\n", in this order. Every byte that a hinted send() accepted
- * is counted exactly once, so the sum of the lines is the sum of the return
- * values of the hinted sends.
+ * Counters of each network namespace, in the group TcpExt of /proc/net/netstat, of
+ * sockets whose SO_NTCOPY is not 0. What is between the first two was below the
+ * number; what is between the last two the kernel declined, or never copied.
  */
-#define NTCOPY_STAT_PATH		"/proc/net/ntcopy_stat"
-#define NTCOPY_STAT_NONTEMPORAL		"nontemporal_bytes"
-/* Hinted, but copied normally, because: */
-#define NTCOPY_STAT_FITS_CACHE		"fits_cache_bytes"	/* filled again within net.core.ntcopy_cache_bytes */
-#define NTCOPY_STAT_TOO_SMALL		"too_small_bytes"	/* in pieces below a page */
-#define NTCOPY_STAT_READ_BY_KERNEL	"read_by_kernel_bytes"	/* encrypted or checksummed right away by the CPU */
-#define NTCOPY_STAT_NOT_SUPPORTED	"not_supported_bytes"	/* no such copy on this path or CPU */
+#define NTCOPY_STAT_PATH	"/proc/net/netstat"
+#define NTCOPY_STAT_BYTES	"NtcopyBytes"		/* that were sent */
+#define NTCOPY_STAT_HINTED	"NtcopyHintedBytes"	/* in hinted sends */
+#define NTCOPY_STAT_BYPASSED	"NtcopyBypassedBytes"	/* in sends with a piece past the caches */
+/* The module's: a line each, "<name> <count>\n", in this order. */
+#define NTCOPY_MODULE_STAT_PATH	"/proc/net/ntcopy_stat"
 
 /*
  * /dev/ntcopy, of the module ntcopy.ko: the same on a kernel that does not know

@@ -16,7 +16,7 @@ fn main() {
         let folder = series.join(release);
         writeln!(code, "pub(crate) const {constant}: &[Part] = &[").expect("memory");
         // The order in which they apply, as in `series.rs`.
-        for part in ["x86", "net", "mm", "test", "um"] {
+        for part in ["unix", "net", "mm", "test", "um"] {
             embed(&mut code, part, &folder.join(part));
         }
         writeln!(code, "];").expect("memory");
@@ -35,7 +35,7 @@ fn main() {
 /// The series with the files that its patches take from elsewhere in `kernel/`.
 fn export(kernel: &Path, out: &Path) -> PathBuf {
     let script = kernel.join("../scripts/series.sh");
-    for source in [&script, &kernel.join("series"), &kernel.join("kunit"), &kernel.join("asm")] {
+    for source in [&script, &kernel.join("series"), &kernel.join("asm"), &kernel.join("um")] {
         println!("cargo::rerun-if-changed={}", source.display());
     }
     let series = out.join("series");

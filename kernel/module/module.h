@@ -18,6 +18,18 @@
 #define NTCOPY_VERSION		"0.2.0"
 #define NTCOPY_VERSION_CODE	(0 << 16 | 2 << 8 | 0)
 
+/* Modes of the module's interface of series 2, and its counters. */
+#define NTCOPY_SOCK_NONE	0
+#define NTCOPY_SOCK_FLAGGED	1
+#define NTCOPY_SOCK_EVERY	2
+#define NTCOPY_SOCK_OBEY	3
+#define NTCOPY_SYSCTL_RULE	1
+#define NTCOPY_STAT_NONTEMPORAL	"nontemporal_bytes"
+#define NTCOPY_STAT_FITS_CACHE	"fits_cache_bytes"
+#define NTCOPY_STAT_TOO_SMALL	"too_small_bytes"
+#define NTCOPY_STAT_READ_BY_KERNEL	"read_by_kernel_bytes"
+#define NTCOPY_STAT_NOT_SUPPORTED	"not_supported_bytes"
+
 /* A mode of a socket beside NTCOPY_SOCK_*: it only waits to be closed. */
 #define NTCOPY_SOCK_DETACHED	(NTCOPY_SOCK_OBEY + 1)
 #define NTCOPY_SOCK_MODES	(NTCOPY_SOCK_DETACHED + 1)

@@ -20,7 +20,7 @@ pub const SERIES_VARIABLE: &str = "NTCOPY_SERIES";
 
 /// The folders of a series, in the order in which their patches apply: what is posted, each for
 /// its own maintainers; what only tests need; and the bench's own, which only um kernels get.
-pub const PARTS: [&str; 5] = ["x86", "net", "mm", "test", "um"];
+pub const PARTS: [&str; 5] = ["unix", "net", "mm", "test", "um"];
 
 /// Before the names of the bench's own patches.
 const UM: &str = "um/";
@@ -181,7 +181,7 @@ mod tests {
             ("net/0011-selftests-net.patch", "no kernel is made of it"),
             ("net/0000-cover-letter.patch.txt", "not a patch"),
             ("test/0001-test.patch", "t"),
-            ("x86/0001-copy.patch", "c"),
+            ("unix/0001-copy.patch", "c"),
             ("other/0001-other.patch", "no part of a series"),
             ("0001-beside.patch", "b"),
         ]);
@@ -191,7 +191,7 @@ mod tests {
             names,
             [
                 "0001-beside.patch",
-                "x86/0001-copy.patch",
+                "unix/0001-copy.patch",
                 "net/0002-early.patch",
                 "net/0010-late.patch",
                 "mm/0001-pages.patch",
@@ -230,12 +230,13 @@ mod tests {
         assert!(x86.iter().any(|name| name.starts_with("test/")), "{x86:?}");
         assert!(names(Kind::Stock(Release::Newest)).is_empty());
         assert!(names(Kind::X86(Release::V6_12, Flavour::Module)).is_empty());
+        const COPY_PATCH: &str = "net/0001-x86-lib-";
         let for_module = names(Kind::UmModule);
-        for part in [UM, "x86/"] {
+        for part in [UM, COPY_PATCH] {
             assert!(for_module.iter().any(|name| name.starts_with(part)), "{for_module:?}");
         }
-        // None that changes the network, or what it copies with.
-        let is_beside = |name: &String| ["x86/", UM].iter().any(|part| name.starts_with(part));
+        // None that changes the network.
+        let is_beside = |name: &String| [UM, COPY_PATCH].iter().any(|part| name.starts_with(part));
         assert!(for_module.iter().all(is_beside), "{for_module:?}");
     }
 

@@ -46,17 +46,13 @@ impl Work<'_> {
     /// Writes the configuration and checks that it says what was asked for.
     pub(super) fn configure(&mut self, prepared: &Prepared, log: &Path) -> Result<()> {
         let fragment = prepared.source.join(".ntcopy-fragment");
-        // Without the series there is no such test to ask for.
-        let has_rule = prepared.source.join("lib/nontemporal.c").exists();
-        let wanted = |line: &&str| has_rule || !line.contains("NONTEMPORAL");
-        let asked: String = self.options.fragment.split_inclusive('\n').filter(wanted).collect();
-        fs::write(&fragment, &asked).doing("writing", &fragment)?;
+        fs::write(&fragment, &self.options.fragment).doing("writing", &fragment)?;
         let mut make = self.command(prepared);
         make.env("KCONFIG_ALLCONFIG", &fragment).arg("allnoconfig");
         run_make(&mut make, self.interrupts, self.progress, "configuring the kernel", log)?;
         let path = prepared.source.join(".config");
         let text = fs::read_to_string(&path).doing("reading", &path)?;
-        let lost = config::lost(&asked, &text);
+        let lost = config::lost(&self.options.fragment, &text);
         if lost.is_empty() {
             return Ok(());
         }

@@ -4,7 +4,7 @@
 
 #include <linux/types.h>
 
-#define NONTEMPORAL_SENDER_BITS	6	/* tell senders apart */
+#define NONTEMPORAL_SENDER_BITS	5	/* tell senders apart */
 extern unsigned long nontemporal_cache_bytes;
 
 bool nontemporal_pays(u8 sender);
