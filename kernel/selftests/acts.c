@@ -112,7 +112,8 @@ static void act_fault(struct scene *scene, struct source *source)
 
 static void act_option(struct scene *scene, struct source *source)
 {
-	int value = any(scene, 5), ret;
+	static const int values[] = { 0, 1, NTCOPY_MIN_BYTES, 30000, NTCOPY_FLAGGED };
+	int value = values[any(scene, ARRAY_SIZE(values))], ret;
 
 	(void)source;
 	ret = set_hint(scene->pair.tx, value);

@@ -19,6 +19,11 @@
 
 #define LENGTH	60000
 
+/* Linux 6.10 */
+#ifndef IORING_RECVSEND_BUNDLE
+#define IORING_RECVSEND_BUNDLE	0x10
+#endif
+
 FIXTURE(calls) {};
 FIXTURE_SETUP(calls) {}
 FIXTURE_TEARDOWN(calls) {}
@@ -28,33 +33,19 @@ FIXTURE_VARIANT(calls) {
 	const struct mode *mode;
 };
 
-FIXTURE_VARIANT_ADD(calls, unix_stream_adaptive) { VARIANT(unix_stream, adaptive) };
 FIXTURE_VARIANT_ADD(calls, unix_stream_obeyed) { VARIANT(unix_stream, obeyed) };
-FIXTURE_VARIANT_ADD(calls, unix_dgram_adaptive) { VARIANT(unix_dgram, adaptive) };
 FIXTURE_VARIANT_ADD(calls, unix_dgram_obeyed) { VARIANT(unix_dgram, obeyed) };
-FIXTURE_VARIANT_ADD(calls, unix_seqpacket_adaptive) { VARIANT(unix_seqpacket, adaptive) };
 FIXTURE_VARIANT_ADD(calls, unix_seqpacket_obeyed) { VARIANT(unix_seqpacket, obeyed) };
-FIXTURE_VARIANT_ADD(calls, tcp_adaptive) { VARIANT(tcp, adaptive) };
 FIXTURE_VARIANT_ADD(calls, tcp_obeyed) { VARIANT(tcp, obeyed) };
-FIXTURE_VARIANT_ADD(calls, tcp6_adaptive) { VARIANT(tcp6, adaptive) };
 FIXTURE_VARIANT_ADD(calls, tcp6_obeyed) { VARIANT(tcp6, obeyed) };
-FIXTURE_VARIANT_ADD(calls, udp_adaptive) { VARIANT(udp, adaptive) };
 FIXTURE_VARIANT_ADD(calls, udp_obeyed) { VARIANT(udp, obeyed) };
-FIXTURE_VARIANT_ADD(calls, udp6_adaptive) { VARIANT(udp6, adaptive) };
 FIXTURE_VARIANT_ADD(calls, udp6_obeyed) { VARIANT(udp6, obeyed) };
-FIXTURE_VARIANT_ADD(calls, udplite_adaptive) { VARIANT(udplite, adaptive) };
 FIXTURE_VARIANT_ADD(calls, udplite_obeyed) { VARIANT(udplite, obeyed) };
-FIXTURE_VARIANT_ADD(calls, udplite_partial_adaptive) { VARIANT(udplite_partial, adaptive) };
 FIXTURE_VARIANT_ADD(calls, udplite_partial_obeyed) { VARIANT(udplite_partial, obeyed) };
-FIXTURE_VARIANT_ADD(calls, mptcp_adaptive) { VARIANT(mptcp, adaptive) };
 FIXTURE_VARIANT_ADD(calls, mptcp_obeyed) { VARIANT(mptcp, obeyed) };
-FIXTURE_VARIANT_ADD(calls, sctp_stream_adaptive) { VARIANT(sctp_stream, adaptive) };
 FIXTURE_VARIANT_ADD(calls, sctp_stream_obeyed) { VARIANT(sctp_stream, obeyed) };
-FIXTURE_VARIANT_ADD(calls, vsock_stream_adaptive) { VARIANT(vsock_stream, adaptive) };
 FIXTURE_VARIANT_ADD(calls, vsock_stream_obeyed) { VARIANT(vsock_stream, obeyed) };
-FIXTURE_VARIANT_ADD(calls, vsock_seqpacket_adaptive) { VARIANT(vsock_seqpacket, adaptive) };
 FIXTURE_VARIANT_ADD(calls, vsock_seqpacket_obeyed) { VARIANT(vsock_seqpacket, obeyed) };
-FIXTURE_VARIANT_ADD(calls, tls_adaptive) { VARIANT(tls, adaptive) };
 FIXTURE_VARIANT_ADD(calls, tls_obeyed) { VARIANT(tls, obeyed) };
 FIXTURE_VARIANT_ADD(calls, unix_stream_socket) { VARIANT(unix_stream, socket) };
 FIXTURE_VARIANT_ADD(calls, unix_stream_all) { VARIANT(unix_stream, all) };
@@ -73,7 +64,10 @@ static unsigned char *start(struct scene *scene)
 /* A flag for calls that take none. */
 static void hint_socket(struct scene *scene)
 {
-	if (scene->mode->flag && set_hint(scene->pair.tx, NTCOPY_SOCK_EVERY) < 0)
+	if (!scene->mode->flag)
+		return;
+	scene->transcript->by_size = true;
+	if (set_hint(scene->pair.tx, NTCOPY_MIN_BYTES) < 0)
 		fatal(scene, "SO_NTCOPY");
 }
 
@@ -202,21 +196,24 @@ TEST_FAMILY(calls, sendfile)
 	identical(_metadata, scene_sendfile, variant->family, variant->mode);
 }
 
+/* As of a system call. */
+static long own_result(int ret)
+{
+	if (ret >= 0)
+		return ret;
+	errno = -ret;
+	return -1;
+}
+
 static long ring_request(struct scene *scene, int op, const void *data, size_t len, int flags)
 {
 	struct io_uring_sqe request = {
 		.opcode = op, .fd = scene->pair.tx, .addr = (unsigned long)data, .len = len,
 	};
-	int ret;
 
 	if (op != IORING_OP_WRITE)
 		request.msg_flags = scene->mode->flag | flags;
-	ret = ring_submit(&request);
-	if (ret < 0) {
-		errno = -ret;
-		return -1;
-	}
-	return ret;
+	return own_result(ring_submit(&request, NULL, 0));
 }
 
 static void scene_uring(struct scene *scene)
@@ -272,6 +269,58 @@ TEST_FAMILY(calls, io_uring_zerocopy)
 	if (!has_ring())
 		SKIP(return, "io_uring: not in this kernel");
 	identical(_metadata, scene_uring_zerocopy, variant->family, variant->mode);
+}
+
+/* The kernel knows its pages already, and they begin anywhere. */
+static void scene_uring_fixed(struct scene *scene)
+{
+	unsigned char *data = start(scene) + 100;
+	struct iovec buffer = { data, LENGTH };
+	struct io_uring_sqe request = {
+		.opcode = IORING_OP_WRITE_FIXED, .fd = scene->pair.tx,
+		.addr = (unsigned long)data, .len = LENGTH,
+	};
+	long ret;
+
+	hint_socket(scene);
+	ret = own_result(ring_submit(&request, &buffer, 1));
+	scene_expect(scene, data, scene_account(scene, "uring write fixed", LENGTH, ret));
+	scene->transcript->mixed = true;
+	request.opcode = IORING_OP_SEND_ZC;
+	request.ioprio = IORING_RECVSEND_FIXED_BUF;
+	request.msg_flags = scene->mode->flag;
+	ret = own_result(ring_submit(&request, &buffer, 1));
+	scene_expect(scene, data, scene_account(scene, "uring send zc fixed", LENGTH, ret));
+}
+
+TEST_FAMILY(calls, io_uring_fixed_buffers)
+{
+	if (!has_ring())
+		SKIP(return, "io_uring: not in this kernel");
+	identical(_metadata, scene_uring_fixed, variant->family, variant->mode);
+}
+
+/* One send of all that a group of buffers has; of one piece less than a page. */
+static void scene_uring_bundle(struct scene *scene)
+{
+	unsigned char *data = start(scene);
+	struct iovec buffers[3] = {
+		{ data, 20000 }, { data + 20000, 1001 }, { data + 21001, LENGTH - 21001 },
+	};
+	struct io_uring_sqe request = {
+		.opcode = IORING_OP_SEND, .fd = scene->pair.tx, .flags = IOSQE_BUFFER_SELECT,
+		.ioprio = IORING_RECVSEND_BUNDLE, .msg_flags = scene->mode->flag,
+	};
+	long ret = own_result(ring_submit(&request, buffers, ARRAY_SIZE(buffers)));
+
+	scene_expect(scene, data, scene_account(scene, "uring bundle", LENGTH, ret));
+}
+
+TEST_FAMILY(calls, io_uring_bundles)
+{
+	if (!has_ring())
+		SKIP(return, "io_uring: not in this kernel");
+	identical(_metadata, scene_uring_bundle, variant->family, variant->mode);
 }
 
 /* The buffer is the caller's again: what arrives is what it held. */

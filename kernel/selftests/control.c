@@ -16,11 +16,8 @@ FIXTURE_VARIANT(riding) {
 	const struct mode *mode;
 };
 
-FIXTURE_VARIANT_ADD(riding, unix_stream_adaptive) { VARIANT(unix_stream, adaptive) };
 FIXTURE_VARIANT_ADD(riding, unix_stream_obeyed) { VARIANT(unix_stream, obeyed) };
-FIXTURE_VARIANT_ADD(riding, unix_dgram_adaptive) { VARIANT(unix_dgram, adaptive) };
 FIXTURE_VARIANT_ADD(riding, unix_dgram_obeyed) { VARIANT(unix_dgram, obeyed) };
-FIXTURE_VARIANT_ADD(riding, unix_seqpacket_adaptive) { VARIANT(unix_seqpacket, adaptive) };
 FIXTURE_VARIANT_ADD(riding, unix_seqpacket_obeyed) { VARIANT(unix_seqpacket, obeyed) };
 FIXTURE_VARIANT_ADD(riding, unix_stream_socket) { VARIANT(unix_stream, socket) };
 FIXTURE_VARIANT_ADD(riding, unix_stream_all) { VARIANT(unix_stream, all) };

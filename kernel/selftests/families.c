@@ -37,7 +37,7 @@ static void scene_splices(struct scene *scene)
 	scene_open(scene);
 	if (scene->family->head_len)
 		return;		/* a pipe's bytes are not a packet with its head */
-	if (scene->mode->flag && set_hint(scene->pair.tx, NTCOPY_SOCK_EVERY) < 0)
+	if (scene->mode->flag && set_hint(scene->pair.tx, NTCOPY_MIN_BYTES) < 0)
 		fatal(scene, "SO_NTCOPY");
 	for (i = 0; i < SENDS; i++) {
 		long ret;
@@ -51,31 +51,21 @@ static void scene_splices(struct scene *scene)
 	}
 }
 
-/* The counts that are not 0, each with its name. */
 static void print_cell(const struct outcome *outcome)
 {
-	const char *between = "";
-	int fate;
-
 	if (!outcome->transcript->accepted)
 		printf("takes none");
-	for (fate = 0; fate < FATES; fate++) {
-		if (!outcome->counts.bytes[fate])
-			continue;
-		printf("%s%lld `%s`", between, outcome->counts.bytes[fate], fate_names[fate]);
-		between = ", ";
-	}
+	else
+		printf("%lld of %lld bytes", outcome->counts.bypassed, outcome->counts.hinted);
 	if (outcome->transcript->wrong)
 		printf(", **and wrong bytes arrived**");
 }
 
-static const char *verdict(const struct outcome *sends)
+static const char *verdict(const struct family *family, const struct outcome *sends)
 {
-	if (sends->counts.bytes[FATE_NONTEMPORAL])
+	if (sends->counts.bypassed)
 		return "yes";
-	if (sends->counts.bytes[FATE_READ_BY_KERNEL])
-		return "no, the kernel reads the copy";
-	return "no";
+	return family->reads ? "no, the kernel reads the copy" : "no";
 }
 
 static void print_row(const struct family *family)
@@ -89,7 +79,7 @@ static void print_row(const struct family *family)
 		       strerror(sends.transcript->unavailable));
 		return;
 	}
-	printf("| %s | %s | ", family->name, verdict(&sends));
+	printf("| %s | %s | ", family->name, verdict(family, &sends));
 	print_cell(&sends);
 	printf(" | ");
 	print_cell(&splices);

@@ -295,12 +295,12 @@ const struct family udp6 = {
 
 const struct family udplite = {
 	INET("udplite", AF_INET, SOCK_DGRAM, IPPROTO_UDPLITE, SYNC | RECORDS | LOSSY),
-	.fate = FATE_READ_BY_KERNEL, .max = 65507,
+	.reads = true, .max = 65507,
 };
 
 const struct family udplite6 = {
 	INET("udplite6", AF_INET6, SOCK_DGRAM, IPPROTO_UDPLITE, SYNC | RECORDS | LOSSY),
-	.fate = FATE_READ_BY_KERNEL, .max = 65487,
+	.reads = true, .max = 65487,
 };
 
 const struct family udplite_partial = {
@@ -325,12 +325,12 @@ const struct family sctp6_stream = {
 
 const struct family raw = {
 	INET("raw", AF_INET, SOCK_RAW, IPPROTO_TESTS, SYNC | RECORDS | LOSSY),
-	.fate = FATE_READ_BY_KERNEL, .max = 65515, .skip = 20,
+	.reads = true, .max = 65515, .skip = 20,
 };
 
 const struct family raw6 = {
 	INET("raw6", AF_INET6, SOCK_RAW, IPPROTO_TESTS, SYNC | RECORDS | LOSSY),
-	.fate = FATE_READ_BY_KERNEL, .max = 65495,
+	.reads = true, .max = 65495,
 };
 
 const struct family udp_gso = {
@@ -356,7 +356,7 @@ const struct family sctp_seqpacket = {
 
 const struct family ping = {
 	.name = "ping", .domain = AF_INET, .type = SOCK_DGRAM, .protocol = IPPROTO_ICMP,
-	.traits = SYNC | HINTED | RECORDS | LOSSY, .fate = FATE_READ_BY_KERNEL, .max = 65507,
+	.traits = SYNC | HINTED | RECORDS | LOSSY, .reads = true, .max = 65507,
 	.head = echo_request, .head_len = sizeof(echo_request),
 	.skip = sizeof(echo_request), .open = open_ping,
 };

@@ -216,24 +216,24 @@ const struct family packet_raw = {
 
 const struct family tls = {
 	.name = "tls", .domain = AF_INET, .type = SOCK_STREAM, .traits = HINTED | LISTENS,
-	.fate = FATE_READ_BY_KERNEL, .open = open_tls,
+	.reads = true, .open = open_tls,
 };
 
 const struct family netlink = {
 	.name = "netlink", .domain = AF_NETLINK, .type = SOCK_RAW, .protocol = NETLINK_USERSOCK,
-	.traits = HINTED | RECORDS | SYNC, .fate = FATE_READ_BY_KERNEL, .max = 200000,
+	.traits = HINTED | RECORDS | SYNC, .reads = true, .max = 200000,
 	.open = open_netlink,
 };
 
 const struct family alg_hash = {
 	.name = "alg hash", .domain = AF_ALG, .type = SOCK_SEQPACKET,
-	.traits = HINTED | RECORDS | OPAQUE | SYNC, .fate = FATE_READ_BY_KERNEL, .max = 65000,
+	.traits = HINTED | RECORDS | OPAQUE | SYNC, .reads = true, .max = 65000,
 	.open = open_alg_hash,
 };
 
 const struct family alg_skcipher = {
 	.name = "alg skcipher", .domain = AF_ALG, .type = SOCK_SEQPACKET,
-	.traits = HINTED | RECORDS | OPAQUE | SYNC, .fate = FATE_READ_BY_KERNEL, .max = 65000,
+	.traits = HINTED | RECORDS | OPAQUE | SYNC, .reads = true, .max = 65000,
 	.open = open_alg_skcipher,
 };
 

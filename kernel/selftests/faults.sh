@@ -72,7 +72,7 @@ kernel_is_quiet() {
 	return 1
 }
 
-# With 2, bytes are counted against what sends return; with 1, the kernel decides.
+# With 2 every send is hinted, and bytes are counted against what sends return.
 while_calls_fail() {
 	for mode in 2 1; do
 		echo $mode >$sysctl || exit 1

@@ -21,37 +21,21 @@ FIXTURE_VARIANT(more) {
 	const struct mode *mode;
 };
 
-FIXTURE_VARIANT_ADD(more, unix_stream_adaptive) { VARIANT(unix_stream, adaptive) };
 FIXTURE_VARIANT_ADD(more, unix_stream_obeyed) { VARIANT(unix_stream, obeyed) };
-FIXTURE_VARIANT_ADD(more, unix_dgram_adaptive) { VARIANT(unix_dgram, adaptive) };
 FIXTURE_VARIANT_ADD(more, unix_dgram_obeyed) { VARIANT(unix_dgram, obeyed) };
-FIXTURE_VARIANT_ADD(more, tcp_adaptive) { VARIANT(tcp, adaptive) };
 FIXTURE_VARIANT_ADD(more, tcp_obeyed) { VARIANT(tcp, obeyed) };
-FIXTURE_VARIANT_ADD(more, tcp6_adaptive) { VARIANT(tcp6, adaptive) };
 FIXTURE_VARIANT_ADD(more, tcp6_obeyed) { VARIANT(tcp6, obeyed) };
-FIXTURE_VARIANT_ADD(more, udp_adaptive) { VARIANT(udp, adaptive) };
 FIXTURE_VARIANT_ADD(more, udp_obeyed) { VARIANT(udp, obeyed) };
-FIXTURE_VARIANT_ADD(more, udp6_adaptive) { VARIANT(udp6, adaptive) };
 FIXTURE_VARIANT_ADD(more, udp6_obeyed) { VARIANT(udp6, obeyed) };
-FIXTURE_VARIANT_ADD(more, udp_gso_adaptive) { VARIANT(udp_gso, adaptive) };
 FIXTURE_VARIANT_ADD(more, udp_gso_obeyed) { VARIANT(udp_gso, obeyed) };
-FIXTURE_VARIANT_ADD(more, udplite_adaptive) { VARIANT(udplite, adaptive) };
 FIXTURE_VARIANT_ADD(more, udplite_obeyed) { VARIANT(udplite, obeyed) };
-FIXTURE_VARIANT_ADD(more, raw_adaptive) { VARIANT(raw, adaptive) };
 FIXTURE_VARIANT_ADD(more, raw_obeyed) { VARIANT(raw, obeyed) };
-FIXTURE_VARIANT_ADD(more, mptcp_adaptive) { VARIANT(mptcp, adaptive) };
 FIXTURE_VARIANT_ADD(more, mptcp_obeyed) { VARIANT(mptcp, obeyed) };
-FIXTURE_VARIANT_ADD(more, sctp_stream_adaptive) { VARIANT(sctp_stream, adaptive) };
 FIXTURE_VARIANT_ADD(more, sctp_stream_obeyed) { VARIANT(sctp_stream, obeyed) };
-FIXTURE_VARIANT_ADD(more, vsock_stream_adaptive) { VARIANT(vsock_stream, adaptive) };
 FIXTURE_VARIANT_ADD(more, vsock_stream_obeyed) { VARIANT(vsock_stream, obeyed) };
-FIXTURE_VARIANT_ADD(more, vsock_seqpacket_adaptive) { VARIANT(vsock_seqpacket, adaptive) };
 FIXTURE_VARIANT_ADD(more, vsock_seqpacket_obeyed) { VARIANT(vsock_seqpacket, obeyed) };
-FIXTURE_VARIANT_ADD(more, tls_adaptive) { VARIANT(tls, adaptive) };
 FIXTURE_VARIANT_ADD(more, tls_obeyed) { VARIANT(tls, obeyed) };
-FIXTURE_VARIANT_ADD(more, alg_hash_adaptive) { VARIANT(alg_hash, adaptive) };
 FIXTURE_VARIANT_ADD(more, alg_hash_obeyed) { VARIANT(alg_hash, obeyed) };
-FIXTURE_VARIANT_ADD(more, alg_skcipher_adaptive) { VARIANT(alg_skcipher, adaptive) };
 FIXTURE_VARIANT_ADD(more, alg_skcipher_obeyed) { VARIANT(alg_skcipher, obeyed) };
 FIXTURE_VARIANT_ADD(more, tcp_all) { VARIANT(tcp, all) };
 FIXTURE_VARIANT_ADD(more, udp_all) { VARIANT(udp, all) };
@@ -119,15 +103,10 @@ FIXTURE_VARIANT(cork) {
 	const struct mode *mode;
 };
 
-FIXTURE_VARIANT_ADD(cork, tcp_adaptive) { VARIANT(tcp, adaptive) };
 FIXTURE_VARIANT_ADD(cork, tcp_obeyed) { VARIANT(tcp, obeyed) };
-FIXTURE_VARIANT_ADD(cork, udp_adaptive) { VARIANT(udp, adaptive) };
 FIXTURE_VARIANT_ADD(cork, udp_obeyed) { VARIANT(udp, obeyed) };
-FIXTURE_VARIANT_ADD(cork, udp6_adaptive) { VARIANT(udp6, adaptive) };
 FIXTURE_VARIANT_ADD(cork, udp6_obeyed) { VARIANT(udp6, obeyed) };
-FIXTURE_VARIANT_ADD(cork, udplite_adaptive) { VARIANT(udplite, adaptive) };
 FIXTURE_VARIANT_ADD(cork, udplite_obeyed) { VARIANT(udplite, obeyed) };
-FIXTURE_VARIANT_ADD(cork, mptcp_adaptive) { VARIANT(mptcp, adaptive) };
 FIXTURE_VARIANT_ADD(cork, mptcp_obeyed) { VARIANT(mptcp, obeyed) };
 
 TEST_FAMILY(cork, sends_to_a_corked_socket)
@@ -144,17 +123,11 @@ FIXTURE_VARIANT(oob) {
 	const struct mode *mode;
 };
 
-FIXTURE_VARIANT_ADD(oob, unix_stream_adaptive) { VARIANT(unix_stream, adaptive) };
 FIXTURE_VARIANT_ADD(oob, unix_stream_obeyed) { VARIANT(unix_stream, obeyed) };
-FIXTURE_VARIANT_ADD(oob, unix_dgram_adaptive) { VARIANT(unix_dgram, adaptive) };
 FIXTURE_VARIANT_ADD(oob, unix_dgram_obeyed) { VARIANT(unix_dgram, obeyed) };
-FIXTURE_VARIANT_ADD(oob, tcp_adaptive) { VARIANT(tcp, adaptive) };
 FIXTURE_VARIANT_ADD(oob, tcp_obeyed) { VARIANT(tcp, obeyed) };
-FIXTURE_VARIANT_ADD(oob, tcp6_adaptive) { VARIANT(tcp6, adaptive) };
 FIXTURE_VARIANT_ADD(oob, tcp6_obeyed) { VARIANT(tcp6, obeyed) };
-FIXTURE_VARIANT_ADD(oob, udp_adaptive) { VARIANT(udp, adaptive) };
 FIXTURE_VARIANT_ADD(oob, udp_obeyed) { VARIANT(udp, obeyed) };
-FIXTURE_VARIANT_ADD(oob, tls_adaptive) { VARIANT(tls, adaptive) };
 FIXTURE_VARIANT_ADD(oob, tls_obeyed) { VARIANT(tls, obeyed) };
 
 static void note_receive(struct scene *scene, int flags)
@@ -208,23 +181,14 @@ FIXTURE_VARIANT(zerocopy) {
 	const struct mode *mode;
 };
 
-FIXTURE_VARIANT_ADD(zerocopy, tcp_adaptive) { VARIANT(tcp, adaptive) };
 FIXTURE_VARIANT_ADD(zerocopy, tcp_obeyed) { VARIANT(tcp, obeyed) };
-FIXTURE_VARIANT_ADD(zerocopy, tcp6_adaptive) { VARIANT(tcp6, adaptive) };
 FIXTURE_VARIANT_ADD(zerocopy, tcp6_obeyed) { VARIANT(tcp6, obeyed) };
-FIXTURE_VARIANT_ADD(zerocopy, udp_adaptive) { VARIANT(udp, adaptive) };
 FIXTURE_VARIANT_ADD(zerocopy, udp_obeyed) { VARIANT(udp, obeyed) };
-FIXTURE_VARIANT_ADD(zerocopy, udp6_adaptive) { VARIANT(udp6, adaptive) };
 FIXTURE_VARIANT_ADD(zerocopy, udp6_obeyed) { VARIANT(udp6, obeyed) };
-FIXTURE_VARIANT_ADD(zerocopy, unix_stream_adaptive) { VARIANT(unix_stream, adaptive) };
 FIXTURE_VARIANT_ADD(zerocopy, unix_stream_obeyed) { VARIANT(unix_stream, obeyed) };
-FIXTURE_VARIANT_ADD(zerocopy, mptcp_adaptive) { VARIANT(mptcp, adaptive) };
 FIXTURE_VARIANT_ADD(zerocopy, mptcp_obeyed) { VARIANT(mptcp, obeyed) };
-FIXTURE_VARIANT_ADD(zerocopy, vsock_stream_adaptive) { VARIANT(vsock_stream, adaptive) };
 FIXTURE_VARIANT_ADD(zerocopy, vsock_stream_obeyed) { VARIANT(vsock_stream, obeyed) };
-FIXTURE_VARIANT_ADD(zerocopy, raw_adaptive) { VARIANT(raw, adaptive) };
 FIXTURE_VARIANT_ADD(zerocopy, raw_obeyed) { VARIANT(raw, obeyed) };
-FIXTURE_VARIANT_ADD(zerocopy, packet_dgram_adaptive) { VARIANT(packet_dgram, adaptive) };
 FIXTURE_VARIANT_ADD(zerocopy, packet_dgram_obeyed) { VARIANT(packet_dgram, obeyed) };
 FIXTURE_VARIANT_ADD(zerocopy, tcp_all) { VARIANT(tcp, all) };
 
@@ -283,39 +247,22 @@ FIXTURE_VARIANT(refused) {
 	const struct mode *mode;
 };
 
-FIXTURE_VARIANT_ADD(refused, unix_stream_adaptive) { VARIANT(unix_stream, adaptive) };
 FIXTURE_VARIANT_ADD(refused, unix_stream_obeyed) { VARIANT(unix_stream, obeyed) };
-FIXTURE_VARIANT_ADD(refused, unix_dgram_adaptive) { VARIANT(unix_dgram, adaptive) };
 FIXTURE_VARIANT_ADD(refused, unix_dgram_obeyed) { VARIANT(unix_dgram, obeyed) };
-FIXTURE_VARIANT_ADD(refused, unix_seqpacket_adaptive) { VARIANT(unix_seqpacket, adaptive) };
 FIXTURE_VARIANT_ADD(refused, unix_seqpacket_obeyed) { VARIANT(unix_seqpacket, obeyed) };
-FIXTURE_VARIANT_ADD(refused, tcp_adaptive) { VARIANT(tcp, adaptive) };
 FIXTURE_VARIANT_ADD(refused, tcp_obeyed) { VARIANT(tcp, obeyed) };
-FIXTURE_VARIANT_ADD(refused, udp_adaptive) { VARIANT(udp, adaptive) };
 FIXTURE_VARIANT_ADD(refused, udp_obeyed) { VARIANT(udp, obeyed) };
-FIXTURE_VARIANT_ADD(refused, udp6_adaptive) { VARIANT(udp6, adaptive) };
 FIXTURE_VARIANT_ADD(refused, udp6_obeyed) { VARIANT(udp6, obeyed) };
-FIXTURE_VARIANT_ADD(refused, udp_gso_adaptive) { VARIANT(udp_gso, adaptive) };
 FIXTURE_VARIANT_ADD(refused, udp_gso_obeyed) { VARIANT(udp_gso, obeyed) };
-FIXTURE_VARIANT_ADD(refused, udplite_adaptive) { VARIANT(udplite, adaptive) };
 FIXTURE_VARIANT_ADD(refused, udplite_obeyed) { VARIANT(udplite, obeyed) };
-FIXTURE_VARIANT_ADD(refused, ping_adaptive) { VARIANT(ping, adaptive) };
 FIXTURE_VARIANT_ADD(refused, ping_obeyed) { VARIANT(ping, obeyed) };
-FIXTURE_VARIANT_ADD(refused, raw_adaptive) { VARIANT(raw, adaptive) };
 FIXTURE_VARIANT_ADD(refused, raw_obeyed) { VARIANT(raw, obeyed) };
-FIXTURE_VARIANT_ADD(refused, packet_dgram_adaptive) { VARIANT(packet_dgram, adaptive) };
 FIXTURE_VARIANT_ADD(refused, packet_dgram_obeyed) { VARIANT(packet_dgram, obeyed) };
-FIXTURE_VARIANT_ADD(refused, mptcp_adaptive) { VARIANT(mptcp, adaptive) };
 FIXTURE_VARIANT_ADD(refused, mptcp_obeyed) { VARIANT(mptcp, obeyed) };
-FIXTURE_VARIANT_ADD(refused, sctp_stream_adaptive) { VARIANT(sctp_stream, adaptive) };
 FIXTURE_VARIANT_ADD(refused, sctp_stream_obeyed) { VARIANT(sctp_stream, obeyed) };
-FIXTURE_VARIANT_ADD(refused, vsock_stream_adaptive) { VARIANT(vsock_stream, adaptive) };
 FIXTURE_VARIANT_ADD(refused, vsock_stream_obeyed) { VARIANT(vsock_stream, obeyed) };
-FIXTURE_VARIANT_ADD(refused, tls_adaptive) { VARIANT(tls, adaptive) };
 FIXTURE_VARIANT_ADD(refused, tls_obeyed) { VARIANT(tls, obeyed) };
-FIXTURE_VARIANT_ADD(refused, alg_hash_adaptive) { VARIANT(alg_hash, adaptive) };
 FIXTURE_VARIANT_ADD(refused, alg_hash_obeyed) { VARIANT(alg_hash, obeyed) };
-FIXTURE_VARIANT_ADD(refused, netlink_adaptive) { VARIANT(netlink, adaptive) };
 FIXTURE_VARIANT_ADD(refused, netlink_obeyed) { VARIANT(netlink, obeyed) };
 
 /* Flags that some families refuse, a message that is too long, no peer at all. */

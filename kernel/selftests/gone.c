@@ -17,29 +17,17 @@ FIXTURE_VARIANT(gone) {
 	const struct mode *mode;
 };
 
-FIXTURE_VARIANT_ADD(gone, unix_stream_adaptive) { VARIANT(unix_stream, adaptive) };
 FIXTURE_VARIANT_ADD(gone, unix_stream_obeyed) { VARIANT(unix_stream, obeyed) };
-FIXTURE_VARIANT_ADD(gone, unix_dgram_adaptive) { VARIANT(unix_dgram, adaptive) };
 FIXTURE_VARIANT_ADD(gone, unix_dgram_obeyed) { VARIANT(unix_dgram, obeyed) };
-FIXTURE_VARIANT_ADD(gone, unix_seqpacket_adaptive) { VARIANT(unix_seqpacket, adaptive) };
 FIXTURE_VARIANT_ADD(gone, unix_seqpacket_obeyed) { VARIANT(unix_seqpacket, obeyed) };
-FIXTURE_VARIANT_ADD(gone, tcp_adaptive) { VARIANT(tcp, adaptive) };
 FIXTURE_VARIANT_ADD(gone, tcp_obeyed) { VARIANT(tcp, obeyed) };
-FIXTURE_VARIANT_ADD(gone, tcp6_adaptive) { VARIANT(tcp6, adaptive) };
 FIXTURE_VARIANT_ADD(gone, tcp6_obeyed) { VARIANT(tcp6, obeyed) };
-FIXTURE_VARIANT_ADD(gone, mptcp_adaptive) { VARIANT(mptcp, adaptive) };
 FIXTURE_VARIANT_ADD(gone, mptcp_obeyed) { VARIANT(mptcp, obeyed) };
-FIXTURE_VARIANT_ADD(gone, sctp_stream_adaptive) { VARIANT(sctp_stream, adaptive) };
 FIXTURE_VARIANT_ADD(gone, sctp_stream_obeyed) { VARIANT(sctp_stream, obeyed) };
-FIXTURE_VARIANT_ADD(gone, vsock_stream_adaptive) { VARIANT(vsock_stream, adaptive) };
 FIXTURE_VARIANT_ADD(gone, vsock_stream_obeyed) { VARIANT(vsock_stream, obeyed) };
-FIXTURE_VARIANT_ADD(gone, vsock_seqpacket_adaptive) { VARIANT(vsock_seqpacket, adaptive) };
 FIXTURE_VARIANT_ADD(gone, vsock_seqpacket_obeyed) { VARIANT(vsock_seqpacket, obeyed) };
-FIXTURE_VARIANT_ADD(gone, tls_adaptive) { VARIANT(tls, adaptive) };
 FIXTURE_VARIANT_ADD(gone, tls_obeyed) { VARIANT(tls, obeyed) };
-FIXTURE_VARIANT_ADD(gone, udp_adaptive) { VARIANT(udp, adaptive) };
 FIXTURE_VARIANT_ADD(gone, udp_obeyed) { VARIANT(udp, obeyed) };
-FIXTURE_VARIANT_ADD(gone, netlink_adaptive) { VARIANT(netlink, adaptive) };
 FIXTURE_VARIANT_ADD(gone, netlink_obeyed) { VARIANT(netlink, obeyed) };
 
 static int signals;

@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -47,7 +49,7 @@ bool opt_in = true;
 void made_socket(int fd)
 {
 	if (opt_in)
-		set_hint(fd, NTCOPY_SOCK_FLAGGED);
+		set_hint(fd, NTCOPY_FLAGGED);
 }
 
 /* SO_NTCOPY, or what the module has for it.  Return: 0, or -1 and an errno. */
@@ -74,6 +76,22 @@ int get_hint(int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_NTCOPY, &value, &len) < 0)
 		return -errno;
 	return len == sizeof(int) ? value : -EMSGSIZE;
+}
+
+/* What the module counted, a line each. */
+struct counts module_counts(void)
+{
+	struct counts counts = { 0 };
+	char text[256];
+
+	read_file(NTCOPY_MODULE_STAT_PATH, text, sizeof(text));
+	if (sscanf(text, NTCOPY_STAT_BYTES " %lld\n" NTCOPY_STAT_HINTED " %lld\n"
+		   NTCOPY_STAT_BYPASSED " %lld\n", &counts.bytes, &counts.hinted,
+		   &counts.bypassed) != 3) {
+		printf("Bail out! %s: %s\n", NTCOPY_MODULE_STAT_PATH, text);
+		exit(1);
+	}
+	return counts;
 }
 
 /* Whether sends of such sockets can be hinted: with the module not all can. */

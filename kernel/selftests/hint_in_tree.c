@@ -10,7 +10,7 @@ bool opt_in = true;
 void made_socket(int fd)
 {
 	if (opt_in)
-		set_hint(fd, NTCOPY_SOCK_FLAGGED);
+		set_hint(fd, NTCOPY_FLAGGED);
 }
 
 bool kernel_has_ntcopy(void)

@@ -29,41 +29,23 @@ FIXTURE_VARIANT(holes) {
 };
 
 FIXTURE_VARIANT_ADD(holes, unix_stream_obeyed) { VARIANT(unix_stream, obeyed) };
-FIXTURE_VARIANT_ADD(holes, unix_stream_adaptive) { VARIANT(unix_stream, adaptive) };
 FIXTURE_VARIANT_ADD(holes, unix_dgram_obeyed) { VARIANT(unix_dgram, obeyed) };
-FIXTURE_VARIANT_ADD(holes, unix_dgram_adaptive) { VARIANT(unix_dgram, adaptive) };
 FIXTURE_VARIANT_ADD(holes, unix_seqpacket_obeyed) { VARIANT(unix_seqpacket, obeyed) };
-FIXTURE_VARIANT_ADD(holes, unix_seqpacket_adaptive) { VARIANT(unix_seqpacket, adaptive) };
 FIXTURE_VARIANT_ADD(holes, tcp_obeyed) { VARIANT(tcp, obeyed) };
-FIXTURE_VARIANT_ADD(holes, tcp_adaptive) { VARIANT(tcp, adaptive) };
 FIXTURE_VARIANT_ADD(holes, tcp6_obeyed) { VARIANT(tcp6, obeyed) };
-FIXTURE_VARIANT_ADD(holes, tcp6_adaptive) { VARIANT(tcp6, adaptive) };
 FIXTURE_VARIANT_ADD(holes, udp_obeyed) { VARIANT(udp, obeyed) };
-FIXTURE_VARIANT_ADD(holes, udp_adaptive) { VARIANT(udp, adaptive) };
 FIXTURE_VARIANT_ADD(holes, udp6_obeyed) { VARIANT(udp6, obeyed) };
-FIXTURE_VARIANT_ADD(holes, udp6_adaptive) { VARIANT(udp6, adaptive) };
 FIXTURE_VARIANT_ADD(holes, udp_gso_obeyed) { VARIANT(udp_gso, obeyed) };
-FIXTURE_VARIANT_ADD(holes, udp_gso_adaptive) { VARIANT(udp_gso, adaptive) };
 FIXTURE_VARIANT_ADD(holes, mptcp_obeyed) { VARIANT(mptcp, obeyed) };
-FIXTURE_VARIANT_ADD(holes, mptcp_adaptive) { VARIANT(mptcp, adaptive) };
 FIXTURE_VARIANT_ADD(holes, sctp_stream_obeyed) { VARIANT(sctp_stream, obeyed) };
-FIXTURE_VARIANT_ADD(holes, sctp_stream_adaptive) { VARIANT(sctp_stream, adaptive) };
 FIXTURE_VARIANT_ADD(holes, sctp_seqpacket_obeyed) { VARIANT(sctp_seqpacket, obeyed) };
-FIXTURE_VARIANT_ADD(holes, sctp_seqpacket_adaptive) { VARIANT(sctp_seqpacket, adaptive) };
 FIXTURE_VARIANT_ADD(holes, vsock_stream_obeyed) { VARIANT(vsock_stream, obeyed) };
-FIXTURE_VARIANT_ADD(holes, vsock_stream_adaptive) { VARIANT(vsock_stream, adaptive) };
 FIXTURE_VARIANT_ADD(holes, raw_obeyed) { VARIANT(raw, obeyed) };
-FIXTURE_VARIANT_ADD(holes, raw_adaptive) { VARIANT(raw, adaptive) };
 FIXTURE_VARIANT_ADD(holes, raw_hdrincl_obeyed) { VARIANT(raw_hdrincl, obeyed) };
-FIXTURE_VARIANT_ADD(holes, raw_hdrincl_adaptive) { VARIANT(raw_hdrincl, adaptive) };
 FIXTURE_VARIANT_ADD(holes, ping_obeyed) { VARIANT(ping, obeyed) };
-FIXTURE_VARIANT_ADD(holes, ping_adaptive) { VARIANT(ping, adaptive) };
 FIXTURE_VARIANT_ADD(holes, packet_dgram_obeyed) { VARIANT(packet_dgram, obeyed) };
-FIXTURE_VARIANT_ADD(holes, packet_dgram_adaptive) { VARIANT(packet_dgram, adaptive) };
 FIXTURE_VARIANT_ADD(holes, tls_obeyed) { VARIANT(tls, obeyed) };
-FIXTURE_VARIANT_ADD(holes, tls_adaptive) { VARIANT(tls, adaptive) };
 FIXTURE_VARIANT_ADD(holes, netlink_obeyed) { VARIANT(netlink, obeyed) };
-FIXTURE_VARIANT_ADD(holes, netlink_adaptive) { VARIANT(netlink, adaptive) };
 
 static unsigned long cases(void)
 {

@@ -57,64 +57,45 @@ static inline void expect_played(struct __test_metadata *_metadata,
 	}
 }
 
-/* A rule that is forced: what it decided on is all of one fate. */
-static inline enum fate forced_fate(const struct family *family, const struct mode *mode)
-{
-	if (mode == &mode_fits && family->fate == FATE_NONTEMPORAL)
-		return FATE_FITS_CACHE;
-	return family->fate;
-}
-
-/*
- * Everything has the fate that its family's bytes have, but for what is too small:
- * a send below a page, or a piece of one, if it is the pieces that are looked at.
- */
-static inline void expect_obeyed(struct __test_metadata *_metadata,
-				 const struct outcome *outcome, enum fate fate)
+/* Sends are hinted by the flag, by a number, or all of them. */
+static inline void expect_hinted(struct __test_metadata *_metadata,
+				 const struct outcome *outcome, const struct mode *mode)
 {
 	const struct transcript *transcript = outcome->transcript;
-	long long small = outcome->counts.bytes[FATE_TOO_SMALL];
-	int i;
+	long long hinted = outcome->counts.hinted;
 
-	for (i = 0; i < FATES; i++) {
-		if (i == (int)fate || i == FATE_TOO_SMALL)
-			continue;
-		EXPECT_EQ(outcome->counts.bytes[i], 0) {
-			TH_LOG("%s: %lld of %lld bytes", fate_names[i], outcome->counts.bytes[i],
-			       transcript->accepted);
-		}
+	if (mode != &mode_socket && !transcript->by_size) {
+		EXPECT_EQ(hinted, transcript->accepted);
+		return;
 	}
-	/* What the kernel reads is looked at as one.  The module looks at the pieces first. */
-	EXPECT_GE(small, fate == FATE_NONTEMPORAL ? transcript->short_pieces :
-						    transcript->short_sends);
-	EXPECT_LE(small, fate == FATE_NONTEMPORAL || fate == FATE_FITS_CACHE || via_module() ?
-			 transcript->accepted : transcript->short_sends);
-	/* Wherever buffers end, four pages have one in them. */
-	if (transcript->long_piece)
-		EXPECT_GT(outcome->counts.bytes[fate], 0);
+	/* What continues a send is hinted, too, if it is shorter than the number. */
+	EXPECT_LE(hinted, transcript->accepted);
+	if (!transcript->mixed)
+		EXPECT_GE(hinted, transcript->in_pages);
 }
 
 static inline void expect_counted(struct __test_metadata *_metadata,
 				  const struct outcome *outcome,
 				  const struct family *family, const struct mode *mode)
 {
-	long long sum = counts_sum(&outcome->counts), decided;
+	const struct transcript *transcript = outcome->transcript;
+	const struct counts *counts = &outcome->counts;
 
 	if (mode == &mode_plain || mode == &mode_ignored) {
-		EXPECT_EQ(sum, 0);
+		EXPECT_EQ(counts->hinted, 0);
+		EXPECT_EQ(counts->bypassed, 0);
+		if (mode == &mode_plain)
+			EXPECT_EQ(counts->bytes, 0);
 		return;
 	}
-	EXPECT_EQ(sum, outcome->transcript->accepted);
-	if (outcome->transcript->mixed)
-		return;
-	if (mode != &mode_adaptive) {
-		expect_obeyed(_metadata, outcome, forced_fate(family, mode));
-	} else if (family->fate == FATE_NONTEMPORAL) {
-		decided = outcome->counts.bytes[FATE_NONTEMPORAL] +
-			  outcome->counts.bytes[FATE_FITS_CACHE] +
-			  outcome->counts.bytes[FATE_TOO_SMALL];
-		EXPECT_EQ(decided, outcome->transcript->accepted);
-	}
+	expect_hinted(_metadata, outcome, mode);
+	EXPECT_GE(counts->bytes, transcript->accepted);
+	EXPECT_LE(counts->bypassed, counts->hinted);
+	if (family->reads && !transcript->mixed)
+		EXPECT_EQ(counts->bypassed, 0);
+	/* Wherever buffers end, four pages have one in them. */
+	if (transcript->long_piece && !family->reads && !transcript->mixed)
+		EXPECT_GT(counts->bypassed, 0);
 }
 
 static inline bool same_transcript(const struct transcript *one, const struct transcript *other)

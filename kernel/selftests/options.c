@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* SO_NTCOPY and the sysctls: values, inheritance, namespaces, rights. */
+/* SO_NTCOPY and the sysctl: values, inheritance, namespaces, rights. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -11,7 +11,6 @@
 #include "identical.h"
 
 #define MODE_PATH	"/proc/sys/net/core/ntcopy"
-#define CACHE_PATH	"/proc/sys/net/core/ntcopy_cache_bytes"
 
 static int set_option(int fd, int value)
 {
@@ -69,24 +68,34 @@ FIXTURE_TEARDOWN(option)
 	close_pair(&self->pair);
 }
 
+/* From so many bytes on. */
+static const int good_values[] = { NTCOPY_FLAGGED, 1 << 30, 256 * KIB, 0 };
+
 TEST_F(option, takes_its_values)
 {
-	int value;
+	static const int others[] = { NTCOPY_MIN_BYTES, NTCOPY_MIN_BYTES + 1, 65537, 12345678 };
+	size_t i;
 
-	EXPECT_EQ(get_hint(self->pair.tx), NTCOPY_SOCK_NONE);
-	for (value = NTCOPY_SOCK_OBEY; value >= NTCOPY_SOCK_NONE; value--) {
-		EXPECT_EQ(set_option(self->pair.tx, value), 0);
-		EXPECT_EQ(get_hint(self->pair.tx), value);
+	EXPECT_EQ(get_hint(self->pair.tx), 0);
+	for (i = 0; i < ARRAY_SIZE(good_values); i++) {
+		EXPECT_EQ(set_option(self->pair.tx, good_values[i]), 0);
+		EXPECT_EQ(get_hint(self->pair.tx), good_values[i]);
+	}
+	if (via_module())
+		return;		/* what it rounds is tried in module.c */
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		EXPECT_EQ(set_option(self->pair.tx, others[i]), 0);
+		EXPECT_EQ(get_hint(self->pair.tx), others[i]);
 	}
 }
 
 TEST_F(option, takes_no_other_values)
 {
-	static const int bad[] = { -1, 4, 5, 256, 257, 1 << 16, 1 << 30, 1 << 31 };
-	long long wide = NTCOPY_SOCK_EVERY;
+	static const int bad[] = { -1, 1, 2, 3, 4, 4095, -4096, 1 << 31 };
+	long long wide = 256 * KIB;
 	size_t i;
 
-	EXPECT_EQ(set_option(self->pair.tx, NTCOPY_SOCK_OBEY), 0);
+	EXPECT_EQ(set_option(self->pair.tx, NTCOPY_FLAGGED), 0);
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		EXPECT_EQ(set_option(self->pair.tx, bad[i]), -EINVAL) {
 			TH_LOG("%d is taken", bad[i]);
@@ -98,18 +107,18 @@ TEST_F(option, takes_no_other_values)
 	EXPECT_EQ(own_error(setsockopt(self->pair.tx, SOL_SOCKET, SO_NTCOPY, &wide, 0)), -EINVAL);
 	EXPECT_EQ(own_error(setsockopt(self->pair.tx, SOL_SOCKET, SO_NTCOPY, (void *)8, 4)),
 		  -EFAULT);
-	EXPECT_EQ(get_hint(self->pair.tx), NTCOPY_SOCK_OBEY);
+	EXPECT_EQ(get_hint(self->pair.tx), NTCOPY_FLAGGED);
 	/* The same as every integer option: what is longer is cut. */
 	EXPECT_EQ(own_error(setsockopt(self->pair.tx, SOL_SOCKET, SO_NTCOPY, &wide, 8)), 0);
-	EXPECT_EQ(get_hint(self->pair.tx), NTCOPY_SOCK_EVERY);
+	EXPECT_EQ(get_hint(self->pair.tx), 256 * (int)KIB);
 }
 
 TEST_F(option, is_its_sockets_own)
 {
 	if (self->pair.rx == self->pair.tx)
 		SKIP(return, "one socket is both ends");
-	EXPECT_EQ(set_option(self->pair.tx, NTCOPY_SOCK_OBEY), 0);
-	EXPECT_EQ(get_hint(self->pair.rx), NTCOPY_SOCK_NONE);
+	EXPECT_EQ(set_option(self->pair.tx, NTCOPY_FLAGGED), 0);
+	EXPECT_EQ(get_hint(self->pair.rx), 0);
 }
 
 /* Every socket that accept() returns has what the listening one has. */
@@ -155,27 +164,28 @@ TEST_F(inherited, by_accepted_sockets)
 	const struct family *sender = variant->sender ?: variant->family;
 	struct sockaddr_storage addr;
 	socklen_t len;
-	int value, ret;
+	size_t i;
+	int ret;
 
 	if (!can_be_hinted(variant->family))
 		SKIP(return, "the module has no %s", variant->family->name);
-	for (value = NTCOPY_SOCK_NONE; value <= NTCOPY_SOCK_OBEY; value++) {
+	for (i = 0; i < ARRAY_SIZE(good_values); i++) {
 		len = listening_address(variant->family, &addr);
 		ret = open_listening(variant->family, sender, &addr, len, &self->pair,
-				     value);
+				     good_values[i]);
 		if (ret == -EPROTONOSUPPORT || ret == -ESOCKTNOSUPPORT || ret == -EAFNOSUPPORT)
 			SKIP(return, "%s: %s", variant->family->name, strerror(-ret));
 		ASSERT_EQ(ret, 0);
-		EXPECT_EQ(get_hint(self->pair.rx), value);
-		EXPECT_EQ(get_hint(self->pair.tx), NTCOPY_SOCK_NONE);
+		EXPECT_EQ(get_hint(self->pair.rx), good_values[i]);
+		EXPECT_EQ(get_hint(self->pair.tx), 0);
 		close_pair(&self->pair);
 	}
 }
 
 TEST(sysctl_takes_its_values_and_no_others)
 {
-	static const char * const good[] = { "0", "1", "2" };
-	static const char * const bad[] = { "4", "-1", "255", "256", "x", "4294967296" };
+	static const char * const good[] = { "0", "1" };
+	static const char * const bad[] = { "3", "-1", "255", "256", "x", "4294967296" };
 	char text[32];
 	size_t i;
 	int fd = open("/proc/1/ns/net", O_RDONLY);
@@ -195,37 +205,8 @@ TEST(sysctl_takes_its_values_and_no_others)
 			TH_LOG("%s is taken", bad[i]);
 		}
 		read_file(MODE_PATH, text, sizeof(text));
-		EXPECT_EQ(text[0], '2');
+		EXPECT_EQ(text[0], '1');
 	}
-	set_mode("2");
-}
-
-/* The machine's: it is seen from the first namespace, and from no other. */
-TEST(sysctl_of_what_the_caches_hold)
-{
-	char text[32];
-	int fd;
-
-	EXPECT_EQ(read_file(CACHE_PATH, text, sizeof(text)), -ENOENT);
-	fd = open("/proc/1/ns/net", O_RDONLY);
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(setns(fd, CLONE_NEWNET), 0);
-	close(fd);
-	read_file(CACHE_PATH, text, sizeof(text));
-	EXPECT_STREQ(text, "0\n");
-	EXPECT_EQ(write_file(CACHE_PATH, "1099511627776"), 0);
-	EXPECT_NE(write_file(CACHE_PATH, "x"), 0);
-	read_file(CACHE_PATH, text, sizeof(text));
-	EXPECT_STREQ(text, "1099511627776\n");
-	EXPECT_EQ(write_file(CACHE_PATH, "0"), 0);
-}
-
-/* What is too small is not for an administrator to say: it is a page. */
-TEST(there_is_no_sysctl_of_the_least_bytes)
-{
-	char text[32];
-
-	EXPECT_EQ(read_file("/proc/sys/net/core/ntcopy_min_bytes", text, sizeof(text)), -ENOENT);
 }
 
 static long long sent_megabyte(int option, int flags)
@@ -239,14 +220,15 @@ static long long sent_megabyte(int option, int flags)
 	opt_in = false;
 	if (unix_stream.open(&unix_stream, &pair) < 0)
 		return -1;
-	if (option != NTCOPY_SOCK_NONE && set_hint(pair.tx, option) < 0)
+	if (option && set_hint(pair.tx, option) < 0)
 		return -1;
 	ret = send(pair.tx, data, sizeof(data), flags);
 	close_pair(&pair);
 	counts = counts_since(&before);
-	if (ret != (long)sizeof(data) || counts_sum(&counts) != counts.bytes[FATE_NONTEMPORAL])
+	if (ret != (long)sizeof(data) || counts.hinted != counts.bypassed ||
+	    counts.bytes != (option ? ret : 0))
 		return -1;
-	return counts.bytes[FATE_NONTEMPORAL];
+	return counts.bypassed;
 }
 
 /* The setting is the machine's, and not to be seen in others. */
@@ -255,8 +237,8 @@ TEST(namespaces_begin_with_zeroes)
 	struct counts counts, zero = { 0 };
 	char text[32];
 
-	EXPECT_EQ(set_mode("2"), 0);
-	EXPECT_EQ(sent_megabyte(NTCOPY_SOCK_EVERY, 0), (long long)MIB);
+	EXPECT_EQ(set_mode("1"), 0);
+	EXPECT_EQ(sent_megabyte(256 * KIB, 0), (long long)MIB);
 	ASSERT_EQ(unshare(CLONE_NEWNET), 0);
 	counts = read_counts();
 	EXPECT_EQ(memcmp(&counts, &zero, sizeof(zero)), 0);
@@ -269,14 +251,14 @@ TEST(namespaces_share_the_setting_and_no_counters)
 	int status;
 	pid_t pid;
 
-	EXPECT_EQ(set_mode("2"), 0);
+	EXPECT_EQ(set_mode("1"), 0);
 	before = read_counts();
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		if (unshare(CLONE_NEWNET) ||
-		    sent_megabyte(NTCOPY_SOCK_EVERY, 0) != (long long)MIB || set_mode("0") ||
-		    sent_megabyte(NTCOPY_SOCK_OBEY, MSG_NTCOPY) != 0)
+		    sent_megabyte(256 * KIB, 0) != (long long)MIB || set_mode("0") ||
+		    sent_megabyte(256 * KIB, MSG_NTCOPY) != 0)
 			_exit(1);
 		_exit(0);
 	}
@@ -285,10 +267,10 @@ TEST(namespaces_share_the_setting_and_no_counters)
 	counts = counts_since(&before);
 	EXPECT_EQ(memcmp(&counts, &zero, sizeof(zero)), 0);
 	/* 0 was the machine's. */
-	EXPECT_EQ(sent_megabyte(NTCOPY_SOCK_OBEY, MSG_NTCOPY), 0);
-	EXPECT_EQ(set_mode("2"), 0);
-	EXPECT_EQ(sent_megabyte(NTCOPY_SOCK_FLAGGED, 0), 0);
-	EXPECT_EQ(sent_megabyte(NTCOPY_SOCK_FLAGGED, MSG_NTCOPY), (long long)MIB);
+	EXPECT_EQ(sent_megabyte(256 * KIB, MSG_NTCOPY), 0);
+	EXPECT_EQ(set_mode("1"), 0);
+	EXPECT_EQ(sent_megabyte(NTCOPY_FLAGGED, 0), 0);
+	EXPECT_EQ(sent_megabyte(NTCOPY_FLAGGED, MSG_NTCOPY), (long long)MIB);
 }
 
 /* Whatever other sockets did, and whatever the sysctl says of hints. */
@@ -297,14 +279,14 @@ TEST(the_flag_is_ignored_without_the_option)
 	static const struct family * const families[] = {
 		&unix_stream, &unix_dgram, &unix_seqpacket, &tcp, &tcp6, &udp, &udp6,
 	};
-	static const char * const modes[] = { "0", "1", "2" };
+	static const char * const modes[] = { "0", "1" };
 	static unsigned char data[8 * PAGE], received[8 * PAGE];
 	struct counts before, counts, zero = { 0 };
 	struct pair pair = { .tx = -1, .rx = -1 };
 	size_t i, f;
 
-	EXPECT_EQ(set_mode("2"), 0);
-	EXPECT_EQ(sent_megabyte(NTCOPY_SOCK_EVERY, 0), (long long)MIB);
+	EXPECT_EQ(set_mode("1"), 0);
+	EXPECT_EQ(sent_megabyte(256 * KIB, 0), (long long)MIB);
 	fill(data, sizeof(data), 77);
 	before = read_counts();
 	for (i = 0; i < ARRAY_SIZE(modes); i++) {
@@ -323,7 +305,6 @@ TEST(the_flag_is_ignored_without_the_option)
 			close_pair(&pair);
 		}
 	}
-	set_mode("2");
 }
 
 /* A socket is its namespace's, wherever its user has gone. */
@@ -335,7 +316,7 @@ TEST(a_socket_is_counted_where_it_was_made)
 	int status;
 	pid_t pid;
 
-	EXPECT_EQ(set_mode("2"), 0);
+	EXPECT_EQ(set_mode("1"), 0);
 	ASSERT_EQ(unix_stream.open(&unix_stream, &pair), 0);
 	before = read_counts();
 	pid = fork();
@@ -345,12 +326,12 @@ TEST(a_socket_is_counted_where_it_was_made)
 		    send(pair.tx, data, sizeof(data), MSG_NTCOPY) != (long)sizeof(data))
 			_exit(1);
 		counts = read_counts();
-		_exit(counts_sum(&counts) != 0);
+		_exit(counts.bytes != 0);
 	}
 	ASSERT_EQ(waitpid(pid, &status, 0), pid);
 	EXPECT_EQ(status, 0);
 	counts = counts_since(&before);
-	EXPECT_EQ(counts.bytes[FATE_NONTEMPORAL], (long long)MIB);
+	EXPECT_EQ(counts.bypassed, (long long)MIB);
 	close_pair(&pair);
 }
 
@@ -359,9 +340,10 @@ TEST(users_may_hint_but_not_set_sysctls)
 	struct pair pair = { .tx = -1, .rx = -1 };
 	struct counts before, counts;
 	static unsigned char data[MIB];
-	int value, fd;
+	size_t i;
+	int fd;
 
-	EXPECT_EQ(set_mode("2"), 0);
+	EXPECT_EQ(set_mode("1"), 0);
 	opt_in = false;
 	/* The module's device is root's, and opened by now. */
 	ASSERT_TRUE(kernel_has_ntcopy());
@@ -369,19 +351,18 @@ TEST(users_may_hint_but_not_set_sysctls)
 	ASSERT_EQ(setresgid(65534, 65534, 65534), 0);
 	ASSERT_EQ(setresuid(65534, 65534, 65534), 0);
 	EXPECT_EQ(set_mode("1"), -EACCES);
-	EXPECT_EQ(set_cache_bytes("1"), -EACCES);
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
-	for (value = NTCOPY_SOCK_NONE; value <= NTCOPY_SOCK_OBEY; value++) {
-		EXPECT_EQ(set_option(fd, value), 0);
-		EXPECT_EQ(get_hint(fd), value);
-		EXPECT_EQ(set_option(pair.tx, value), 0);
-		EXPECT_EQ(get_hint(pair.tx), value);
+	for (i = ARRAY_SIZE(good_values); i--;) {
+		EXPECT_EQ(set_option(fd, good_values[i]), 0);
+		EXPECT_EQ(get_hint(fd), good_values[i]);
+		EXPECT_EQ(set_option(pair.tx, good_values[i]), 0);
+		EXPECT_EQ(get_hint(pair.tx), good_values[i]);
 	}
 	close(fd);
 	before = read_counts();
 	EXPECT_EQ(send(pair.tx, data, sizeof(data), MSG_NTCOPY), (long)sizeof(data));
 	counts = counts_since(&before);
-	EXPECT_EQ(counts.bytes[FATE_NONTEMPORAL], (long long)MIB);
+	EXPECT_EQ(counts.bypassed, (long long)MIB);
 	close_pair(&pair);
 }
 

@@ -9,6 +9,8 @@
 
 #include "ring.h"
 
+#define RING_GROUP	4	/* buffers, a power of two */
+
 struct ring {
 	int fd;
 	char *queues;
@@ -52,11 +54,44 @@ static int ring_once(struct ring *ring, const struct io_uring_sqe *request)
 	return cqes[0].res;
 }
 
-int ring_submit(const struct io_uring_sqe *request)
+/* One that IORING_OP_WRITE_FIXED and the like name by its index, 0. */
+static int ring_register(struct ring *ring, const struct iovec *buffer)
+{
+	return syscall(__NR_io_uring_register, ring->fd, IORING_REGISTER_BUFFERS, buffer, 1) < 0 ?
+	       -errno : 0;
+}
+
+/* A group, 0, of which a send takes what it needs. */
+static int ring_provide(struct ring *ring, const struct iovec *buffers, size_t count)
+{
+	struct io_uring_buf *bufs = mmap(NULL, RING_GROUP * sizeof(*bufs), PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct io_uring_buf_reg group = {
+		.ring_addr = (unsigned long)bufs, .ring_entries = RING_GROUP,
+	};
+	size_t i;
+
+	if (bufs == MAP_FAILED || count > RING_GROUP ||
+	    syscall(__NR_io_uring_register, ring->fd, IORING_REGISTER_PBUF_RING, &group, 1) < 0)
+		return -errno;
+	for (i = 0; i < count; i++) {
+		bufs[i].addr = (unsigned long)buffers[i].iov_base;
+		bufs[i].len = buffers[i].iov_len;
+		bufs[i].bid = i;
+	}
+	__atomic_store_n(&((struct io_uring_buf_ring *)bufs)->tail, count, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int ring_submit(const struct io_uring_sqe *request, const struct iovec *buffers, size_t count)
 {
 	struct ring ring;
 	int ret = ring_open(&ring);
 
+	if (!ret && count == 1)
+		ret = ring_register(&ring, buffers);
+	else if (!ret && count)
+		ret = ring_provide(&ring, buffers, count);
 	if (!ret)
 		ret = ring_once(&ring, request);
 	if (ring.fd >= 0)

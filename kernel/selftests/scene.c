@@ -14,18 +14,11 @@
 /* A scene that takes longer hangs; with every checker on it may take a while. */
 #define SCENE_SECONDS	550
 
-/* More than there is of any cache, and less than any copy. */
-#define ALL_FITS	"1099511627776"
-#define NONE_FITS	"1"
-
-const struct mode mode_plain = { "plain", "2", 0, 0, NULL };
-const struct mode mode_ignored = { "ignored", "0", MSG_NTCOPY, NTCOPY_SOCK_EVERY, NULL };
-const struct mode mode_adaptive = { "adaptive", "1", MSG_NTCOPY, NTCOPY_SOCK_FLAGGED, NULL };
-const struct mode mode_fits = { "fits", "1", MSG_NTCOPY, NTCOPY_SOCK_FLAGGED, ALL_FITS };
-const struct mode mode_bypass = { "bypass", "1", MSG_NTCOPY, NTCOPY_SOCK_FLAGGED, NONE_FITS };
-const struct mode mode_obeyed = { "obeyed", "2", MSG_NTCOPY, NTCOPY_SOCK_FLAGGED, NULL };
-const struct mode mode_socket = { "socket", "1", 0, NTCOPY_SOCK_OBEY, NULL };
-const struct mode mode_all = { "all", "3", 0, 0, NULL };
+const struct mode mode_plain = { "plain", "1", 0, 0 };
+const struct mode mode_ignored = { "ignored", "0", MSG_NTCOPY, NTCOPY_MIN_BYTES };
+const struct mode mode_obeyed = { "obeyed", "1", MSG_NTCOPY, NTCOPY_FLAGGED };
+const struct mode mode_socket = { "socket", "1", 0, NTCOPY_MIN_BYTES };
+const struct mode mode_all = { "all", "2", 0, 0 };
 
 static void perform(scene_fn fn, struct scene *scene)
 {
@@ -56,8 +49,7 @@ void play(scene_fn fn, const struct family *family, const struct mode *mode,
 				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	outcome->transcript = scene.transcript;
 	outcome->status = -1;
-	if ((mode->sysctl && set_mode(mode->sysctl) < 0) ||
-	    (mode->cache_bytes && set_cache_bytes(mode->cache_bytes) < 0))
+	if (mode->sysctl && set_mode(mode->sysctl) < 0)
 		return;
 	before = read_counts();
 	fflush(NULL);
@@ -67,8 +59,6 @@ void play(scene_fn fn, const struct family *family, const struct mode *mode,
 	if (pid < 0 || waitpid(pid, &outcome->status, 0) < 0)
 		outcome->status = -1;
 	outcome->counts = counts_since(&before);
-	if (mode->cache_bytes)
-		set_cache_bytes("0");
 }
 
 void forget(struct outcome *outcome)

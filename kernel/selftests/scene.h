@@ -26,29 +26,17 @@
 
 /* stat.c: settings, and what the kernel counted */
 
-enum fate {
-	FATE_NONTEMPORAL,
-	FATE_FITS_CACHE,
-	FATE_TOO_SMALL,
-	FATE_READ_BY_KERNEL,
-	FATE_NOT_SUPPORTED,
-	FATES
-};
-
+/* Of sockets that opted in: all bytes, those of hinted sends, of sends past the caches. */
 struct counts {
-	long long bytes[FATES];
+	long long bytes, hinted, bypassed;
 };
-
-extern const char * const fate_names[FATES];
 
 int write_file(const char *path, const char *text);
 int read_file(const char *path, char *text, size_t size);
 int set_mode(const char *mode);
 int set_in_first_namespace(const char *path, const char *text);
-int set_cache_bytes(const char *bytes);
 struct counts read_counts(void);
 struct counts counts_since(const struct counts *before);
-long long counts_sum(const struct counts *counts);
 bool kernel_has_copy(void);
 bool own_namespace(void);
 
@@ -60,6 +48,7 @@ extern bool opt_in;	/* sockets that are made: else MSG_NTCOPY is ignored there *
 
 bool kernel_has_ntcopy(void);
 bool via_module(void);
+struct counts module_counts(void);
 void made_socket(int fd);
 int set_hint(int fd, int value);
 int get_hint(int fd);
@@ -87,7 +76,7 @@ struct family {
 	const char *name;
 	int domain, type, protocol;
 	unsigned int traits;
-	enum fate fate;		/* of the bytes that an obeyed hint is for */
+	bool reads;		/* the kernel reads the bytes, and declines the hint */
 	size_t max;		/* bytes that one send may have, 0: any number */
 	const void *head;	/* goes in front of each send */
 	size_t head_len;
@@ -127,27 +116,23 @@ struct mode {
 	const char *sysctl;	/* net.core.ntcopy */
 	int flag;		/* of every send */
 	int option;		/* SO_NTCOPY of the sending sockets */
-	const char *cache_bytes;	/* net.core.ntcopy_cache_bytes, if not 0 */
 };
 
 extern const struct mode mode_plain;	/* no hint */
 extern const struct mode mode_ignored;	/* hinted, while the sysctl says no */
-extern const struct mode mode_adaptive;	/* hinted, the kernel decides */
-extern const struct mode mode_fits;	/* the same, and everything fits the caches */
-extern const struct mode mode_bypass;	/* the same, and nothing does */
-extern const struct mode mode_obeyed;	/* hinted, the sysctl says obey */
-extern const struct mode mode_socket;	/* hinted, the socket says obey */
+extern const struct mode mode_obeyed;	/* hinted by the flag */
+extern const struct mode mode_socket;	/* hinted by the option, from a page on */
 extern const struct mode mode_all;	/* the sysctl hints every send: series' test patches */
 
 struct transcript {
 	int unavailable;	/* errno with which the family's sockets end */
 	bool wrong;		/* a byte arrived that was not sent */
-	bool mixed;		/* more than one fate is right */
+	bool mixed;		/* whether any bytes go past the caches is left open */
+	bool by_size;		/* hinted from a page on, not by the flag */
 	bool uneven;		/* how much is accepted is up to timing */
 	bool finished;
 	long long accepted;	/* bytes, by all sends together */
-	long long short_sends;	/* bytes of them in sends below a page */
-	long long short_pieces;	/* bytes of them in segments below a page, at least */
+	long long in_pages;	/* bytes of them in sends of a page or more */
 	bool long_piece;	/* four pages in a row were among them */
 	long long lines;
 	__u64 hash;		/* of all lines */

@@ -125,7 +125,7 @@ static void inject(bool on)
 	errno = saved;
 }
 
-/* Where calls fail, too, it takes the option: only what the rule remembers needs memory. */
+/* Where calls fail, too, it takes the option, which needs no memory. */
 static int opt_in_under_faults(struct scene *scene)
 {
 	int ret;
@@ -157,25 +157,19 @@ void scene_close(struct scene *scene)
 	close_pair(&scene->pair);
 }
 
-/* What the kernel has to find too small of a send that was accepted whole. */
+/* What goes past the caches of a send that was accepted whole. */
 static void account_pieces(struct scene *scene, const struct iovec *iov, size_t count,
 			   long ret)
 {
-	struct transcript *transcript = scene->transcript;
-	long len = 0, small = 0;
 	bool is_long = false;
+	long len = 0;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
 		len += iov[i].iov_len;
-		small += iov[i].iov_len < PAGE ? iov[i].iov_len : 0;
 		is_long |= iov[i].iov_len >= 4 * PAGE;
 	}
-	if (ret != len)
-		return;
-	transcript->short_sends += len < (long)PAGE ? len : 0;
-	transcript->short_pieces += small;
-	transcript->long_piece |= is_long;
+	scene->transcript->long_piece |= ret == len && is_long;
 }
 
 /* Notes what a send returned. */
@@ -185,8 +179,10 @@ long scene_account(struct scene *scene, const char *call, size_t len, long ret)
 		note(scene, "%s %zu: %ld", call, len, ret);
 	else
 		note(scene, "%s %zu: %s", call, len, strerror(errno));
-	if (ret > 0)
+	if (ret > 0) {
 		scene->transcript->accepted += ret;
+		scene->transcript->in_pages += len < PAGE ? 0 : ret;
+	}
 	return ret;
 }
 

@@ -25,14 +25,13 @@
 #include "scene.h"
 
 #define MODE_PATH	"/proc/sys/net/core/ntcopy"
-#define CACHE_PATH	"/proc/sys/net/core/ntcopy_cache_bytes"
 
 struct options {
 	unsigned long long seed, count, only;
 	bool flip, inject, print;
 };
 
-static const struct mode hinted = { "hinted", NULL, MSG_NTCOPY, NTCOPY_SOCK_FLAGGED, NULL };
+static const struct mode hinted = { "hinted", NULL, MSG_NTCOPY, NTCOPY_FLAGGED };
 
 /* Those that can be hinted: all of them, unless it is the module that does it. */
 static const struct family **families;
@@ -93,11 +92,10 @@ static bool parse(int argc, char **argv, struct options *options)
 	return seeded && optind == argc;
 }
 
-/* Changes the settings until it is killed. */
-static pid_t flip(int cache_fd)
+/* Changes the setting until it is killed. */
+static pid_t flip(void)
 {
-	static const char * const modes[] = { "2", "0", "1", "3" };
-	static const char * const caches[] = { "0", "1", "1048576" };
+	static const char * const modes[] = { "1", "0", "2" };
 	unsigned int i;
 	pid_t pid;
 
@@ -107,8 +105,6 @@ static pid_t flip(int cache_fd)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (i = 0;; i++) {
 		set_mode(modes[i % ARRAY_SIZE(modes)]);
-		pwrite(cache_fd, caches[i % ARRAY_SIZE(caches)],
-		       strlen(caches[i % ARRAY_SIZE(caches)]), 0);
 		usleep(500);
 	}
 }
@@ -118,14 +114,14 @@ static char mode_at_start[32];
 
 static bool every_send_is_hinted(void)
 {
-	return mode_at_start[0] == '3';
+	return mode_at_start[0] == '2';
 }
 
 /* Return: whether the kernel kept its promises, as far as one playing shows. */
 static bool judge(unsigned long long number, const struct outcome *outcome, bool counted)
 {
 	const struct transcript *transcript = outcome->transcript;
-	long long sum = counts_sum(&outcome->counts);
+	long long sum = outcome->counts.hinted;
 
 	if (transcript->unavailable)
 		return true;
@@ -163,21 +159,19 @@ static bool play_one(unsigned long long number, const struct options *options, b
 	return good;
 }
 
-/* What became of all bytes: that there were any to fail with. */
-static void print_fates(void)
+/* That there were any bytes to fail with. */
+static void print_counts(void)
 {
 	struct counts counts = read_counts();
-	int fate;
 
-	for (fate = 0; fate < FATES; fate++)
-		printf("# %s %lld\n", fate_names[fate], counts.bytes[fate]);
+	printf("# %s %lld\n", NTCOPY_STAT_HINTED, counts.hinted);
+	printf("# %s %lld\n", NTCOPY_STAT_BYPASSED, counts.bypassed);
 }
 
 int main(int argc, char **argv)
 {
 	struct options options = { 0 };
 	unsigned long long i, bad = 0;
-	int cache_fd;
 	bool counted;
 	pid_t flipper = 0;
 
@@ -188,7 +182,6 @@ int main(int argc, char **argv)
 		return 4;
 	}
 	read_file(MODE_PATH, mode_at_start, sizeof(mode_at_start));
-	cache_fd = open(CACHE_PATH, O_WRONLY | O_CLOEXEC);
 	if (!own_namespace()) {
 		fprintf(stderr, "soak: a network namespace of its own takes root\n");
 		return 4;
@@ -199,12 +192,12 @@ int main(int argc, char **argv)
 	counted = every_send_is_hinted() && !options.flip;
 	scene_inject = options.inject;
 	if (options.flip)
-		flipper = flip(cache_fd);
+		flipper = flip();
 	for (i = options.only; i < (options.print ? options.only + 1 : options.count); i++)
 		bad += !play_one(i, &options, counted);
 	if (flipper)
 		kill(flipper, SIGKILL);
 	if (options.inject)
-		print_fates();
+		print_counts();
 	return bad ? 1 : 0;
 }

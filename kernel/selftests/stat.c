@@ -14,15 +14,6 @@
 #include "scene.h"
 
 #define MODE_PATH	"/proc/sys/net/core/ntcopy"
-#define CACHE_PATH	"/proc/sys/net/core/ntcopy_cache_bytes"
-
-const char * const fate_names[FATES] = {
-	[FATE_NONTEMPORAL]	= NTCOPY_STAT_NONTEMPORAL,
-	[FATE_FITS_CACHE]	= NTCOPY_STAT_FITS_CACHE,
-	[FATE_TOO_SMALL]	= NTCOPY_STAT_TOO_SMALL,
-	[FATE_READ_BY_KERNEL]	= NTCOPY_STAT_READ_BY_KERNEL,
-	[FATE_NOT_SUPPORTED]	= NTCOPY_STAT_NOT_SUPPORTED,
-};
 
 static void bail_out(const char *what)
 {
@@ -79,49 +70,58 @@ int set_mode(const char *mode)
 	return set_in_first_namespace(MODE_PATH, mode);
 }
 
-/* What the rule grants the bytes in flight; the machine's, not a namespace's. */
-int set_cache_bytes(const char *bytes)
+/* Return: the number of this name, which stands below it, as in /proc/net/netstat. */
+static long long below(const char *names, const char *values, const char *name)
 {
-	return set_in_first_namespace(CACHE_PATH, bytes);
+	static const char ends[] = { ' ', '\n', 0 };
+	size_t len = strlen(name);
+
+	while (*names == ' ' && *values == ' ') {
+		names++;
+		values++;
+		if (!strncmp(names, name, len) && strchr(ends, names[len]))
+			return strtoll(values, NULL, 10);
+		names += strcspn(names, ends);
+		values += strcspn(values, ends);
+	}
+	errno = EBADMSG;
+	bail_out(name);
+	return -1;
 }
 
 struct counts read_counts(void)
 {
-	char text[1024], name[64], *line = text;
+	static const char group[] = "TcpExt:";
+	static char text[64 * KIB];
+	char *names, *values;
 	struct counts counts;
-	int fate, used;
 
+	if (via_module())
+		return module_counts();
 	if (read_file(NTCOPY_STAT_PATH, text, sizeof(text)) < 0)
 		bail_out(NTCOPY_STAT_PATH);
-	for (fate = 0; fate < FATES; fate++) {
-		if (sscanf(line, "%63s %lld\n%n", name, &counts.bytes[fate], &used) != 2 ||
-		    strcmp(name, fate_names[fate])) {
-			errno = EBADMSG;
-			bail_out(NTCOPY_STAT_PATH);
-		}
-		line += used;
+	names = strstr(text, group);
+	values = names ? strstr(names + 1, group) : NULL;
+	if (!values) {
+		errno = EBADMSG;
+		bail_out(NTCOPY_STAT_PATH);
 	}
+	names += strlen(group);
+	values += strlen(group);
+	counts.bytes = below(names, values, NTCOPY_STAT_BYTES);
+	counts.hinted = below(names, values, NTCOPY_STAT_HINTED);
+	counts.bypassed = below(names, values, NTCOPY_STAT_BYPASSED);
 	return counts;
 }
 
 struct counts counts_since(const struct counts *before)
 {
 	struct counts counts = read_counts();
-	int fate;
 
-	for (fate = 0; fate < FATES; fate++)
-		counts.bytes[fate] -= before->bytes[fate];
+	counts.bytes -= before->bytes;
+	counts.hinted -= before->hinted;
+	counts.bypassed -= before->bypassed;
 	return counts;
-}
-
-long long counts_sum(const struct counts *counts)
-{
-	long long sum = 0;
-	int fate;
-
-	for (fate = 0; fate < FATES; fate++)
-		sum += counts->bytes[fate];
-	return sum;
 }
 
 /* Whether there is the copy that hints ask for; yes where the kernel does not say. */
