@@ -78,7 +78,12 @@ fn what_it_makes_is_its_user_s_alone() {
     for key in ["/a", "/b"] {
         let daemon = Daemon::start_with(dir.path(), &[], |command| {
             // SAFETY: umask is a system call, and nothing else.
-            unsafe { command.pre_exec(|| Ok(drop(umask(Mode::from(0o022))))) };
+            unsafe {
+                command.pre_exec(|| {
+                    umask(Mode::from(0o022));
+                    Ok(())
+                })
+            };
         });
         let data = daemon.data();
         daemon.client().put(key, b"a");
