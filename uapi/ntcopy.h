@@ -56,40 +56,41 @@
 #define NTCOPY_STAT_HINTED	"NtcopyHintedBytes"	/* in hinted sends */
 #define NTCOPY_STAT_BYPASSED	"NtcopyBypassedBytes"	/* in sends with a piece past the caches */
 /* The module's: a line each, "<name> <count>\n", in this order. */
-#define NTCOPY_MODULE_STAT_PATH	"/proc/net/ntcopy_stat"
+#define NTCOPY_MODULE_STAT_PATH	"/proc/net/ntcopy"
 
 /*
  * /dev/ntcopy, of the module ntcopy.ko: the same on a kernel that does not know
- * the flag, for unix streams and UDP.  Who may open the device may attach a socket
- * that he holds; from then on the mode that is set here, for the socket and for
- * what it accepts, says what SO_NTCOPY says elsewhere. With NTCOPY_SOCK_NONE the
+ * the flag, for unix streams.  Who may open the device may attach a socket that he
+ * holds; from then on the number that is set here, for the socket and for what it
+ * accepts, says what SO_NTCOPY says elsewhere. It is rounded up to a power of two
+ * from 256 KiB to 1 GiB, or to NTCOPY_FLAGGED; a query says which. No smaller send
+ * is hinted, whatever its flag, and none because it continues one. With 0 the
  * socket is attached, and none of its sends is hinted.
  *
- * Errors: EBADF (a closed or O_PATH descriptor), ENOTSOCK, EOPNOTSUPP (a socket
- * that the module cannot help: TCP, which has tx-nocache-copy of its own; unix
- * datagrams and seqpackets, which take no pages; all others), EBUSY (its operations
- * belong to other kernel code), EINVAL (a bad mode or size; flags or reserved not
- * 0), ENOTTY (no such ioctl), EFAULT, ENOMEM.
+ * Errors: EBADF (a closed or O_PATH descriptor), ENOTSOCK, EOPNOTSUPP (no unix
+ * stream), EBUSY (its operations belong to other kernel code), EINVAL (a number or
+ * a size that there is not; flags or reserved not 0), ENOTTY (no such ioctl), EFAULT.
  */
 #define NTCOPY_MODULE_PATH		"/dev/ntcopy"
+#define NTCOPY_MODULE_MIN_BYTES		0x40000	/* 256 KiB */
 
 struct ntcopy_socket {
-	__s32 fd;	/* a socket of the caller */
-	__u32 mode;	/* NTCOPY_SOCK_*; of a query: the answer */
-	__u32 flags;	/* in: 0; a query's answer: NTCOPY_SOCKET_ATTACHED */
-	__u32 reserved;	/* 0 */
+	__s32 fd;		/* a socket of the caller */
+	__s32 min_bytes;	/* as SO_NTCOPY's; of a query: the answer */
+	__u32 flags;		/* in: 0; a query's answer: NTCOPY_SOCKET_ATTACHED */
+	__u32 reserved;		/* 0 */
 };
 
 #define NTCOPY_SOCKET_ATTACHED	1
 
 struct ntcopy_module_info {
 	__u32 version;		/* of the module: major << 16 | minor << 8 | patch */
-	__u32 series;		/* of this interface: 2 */
+	__u32 series;		/* of this interface: 3 */
 	__u64 attached;		/* sockets */
 	__u64 lingering;	/* sockets that were detached, and are not closed yet */
 };
 
-#define NTCOPY_IOC_ATTACH	_IOW('N', 0xc0, struct ntcopy_socket)	/* again: sets the mode */
+#define NTCOPY_IOC_ATTACH	_IOW('N', 0xc0, struct ntcopy_socket)	/* again: sets the number */
 #define NTCOPY_IOC_DETACH	_IOW('N', 0xc1, struct ntcopy_socket)
 #define NTCOPY_IOC_QUERY	_IOWR('N', 0xc2, struct ntcopy_socket)
 #define NTCOPY_IOC_INFO		_IOR('N', 0xc3, struct ntcopy_module_info)

@@ -12,12 +12,10 @@
 
 #ifdef NTCOPY_OWN_COPY
 #include <asm/processor.h>
-/* The series has a bit for Rocket Lake and Emerald Rapids. */
+/* The series has a bit for Intel's CPUs with AMX. */
 #undef cpu_feature_enabled
 #define cpu_feature_enabled(bit)	(boot_cpu_data.x86_vendor == X86_VENDOR_INTEL && \
-					 boot_cpu_data.x86 == 6 && \
-					 (boot_cpu_data.x86_model == 0xa7 || \
-					  boot_cpu_data.x86_model == 0xcf))
+					 boot_cpu_has(X86_FEATURE_AMX_TILE))
 #include "copy_nontemporal.c"
 #endif
 
@@ -49,13 +47,13 @@ static size_t segment_bytes(const struct iov_iter *from)
  * @to: Where to
  * @from: What is left of the send; it moves on
  * @bytes: How many
- * @pages: Whose bytes they are; gets those added that were copied so
+ * @bypassed: Set if any of them went past the caches
  *
  * The caller owes a wmb().
  *
  * Return: whether all of them were copied.
  */
-bool ntcopy_copy(void *to, struct iov_iter *from, size_t bytes, struct ntcopy_pages *pages)
+bool ntcopy_copy(void *to, struct iov_iter *from, size_t bytes, bool *bypassed)
 {
 	size_t part;
 
@@ -70,7 +68,7 @@ bool ntcopy_copy(void *to, struct iov_iter *from, size_t bytes, struct ntcopy_pa
 		} else {
 			if (!copy_nontemporal(to, part, from))
 				return false;
-			pages->nontemporal += part;
+			*bypassed = true;
 		}
 	}
 	return true;

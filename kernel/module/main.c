@@ -7,12 +7,10 @@
 #include <linux/compat.h>
 #include <linux/err.h>
 #include <linux/fs.h>
-#include <linux/in.h>
 #include <linux/ioctl.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/net.h>
-#include <linux/rcupdate.h>
 #include <linux/sockptr.h>
 #include <linux/uaccess.h>
 #include <net/net_namespace.h>
@@ -22,7 +20,7 @@
 
 static int info(struct ntcopy_module_info __user *user)
 {
-	struct ntcopy_module_info info = { .version = NTCOPY_VERSION_CODE, .series = 2 };
+	struct ntcopy_module_info info = { .version = NTCOPY_VERSION_CODE, .series = 3 };
 
 	ntcopy_count_sockets(&info.attached, &info.lingering);
 	return copy_to_user(user, &info, sizeof(info)) ? -EFAULT : 0;
@@ -32,20 +30,20 @@ static int call(struct socket *sock, unsigned int cmd, struct ntcopy_socket *arg
 {
 	switch (cmd) {
 	case NTCOPY_IOC_ATTACH:
-		return ntcopy_attach(sock, arg->mode);
+		return ntcopy_attach(sock, arg->min_bytes);
 	case NTCOPY_IOC_DETACH:
 		return ntcopy_detach(sock);
 	}
 	return ntcopy_query(sock, arg);
 }
 
-/* The mode of an attachment has a meaning, that of the others has none. */
+/* The number of an attachment has a meaning, that of the others has none. */
 static bool is_valid(unsigned int cmd, const struct ntcopy_socket *arg)
 {
 	if (arg->flags || arg->reserved)
 		return false;
-	return cmd == NTCOPY_IOC_ATTACH ? arg->mode <= NTCOPY_SOCK_OBEY :
-	       cmd == NTCOPY_IOC_DETACH ? !arg->mode : true;
+	return cmd == NTCOPY_IOC_QUERY || !arg->min_bytes ||
+	       (cmd == NTCOPY_IOC_ATTACH && arg->min_bytes >= NTCOPY_MIN_BYTES);
 }
 
 static int on_socket(unsigned int cmd, struct ntcopy_socket __user *user)
@@ -109,7 +107,7 @@ static int ask_kernel(void)
 	struct socket *sock;
 	int value = 0, ret;
 
-	ret = sock_create_kern(&init_net, AF_INET, SOCK_DGRAM, IPPROTO_UDP, &sock);
+	ret = sock_create_kern(&init_net, AF_UNIX, SOCK_STREAM, 0, &sock);
 	if (ret < 0)
 		return ret;
 	ret = sock_setsockopt(sock, SOL_SOCKET, SO_NTCOPY, KERNEL_SOCKPTR(&value),
@@ -152,8 +150,6 @@ free:
 static void __exit ntcopy_exit(void)
 {
 	misc_deregister(&device);
-	/* A destructor of ours may have put the last reference, and be at its end. */
-	rcu_barrier();
 	ntcopy_stat_exit();
 	ntcopy_sysctl_exit();
 	ntcopy_tables_exit();

@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fresh pages that a send's bytes are copied to, to be passed on by reference.
+ * A piece of a send in fresh pages, which the original passes on by reference.
  *
  * The socket is charged for the bytes in them, and its memory cgroup for the
  * pages, if it is for those of plain sends.
  */
 
+#include <linux/bvec.h>
 #include <linux/cache.h>
+#include <linux/gfp.h>
 #include <linux/mm.h>
-#include <linux/nontemporal.h>
 #include <linux/sched.h>
 
 #include "module.h"
+
+/* An order-3 page, which is what a stream socket's buffers are made of. */
+#define PAGE_ORDER	3
+/* A piece in pages of order 0: the head of an skb has less than one. */
+#define PAGES_MAX	(SZ_32K / PAGE_SIZE + 1)
+
+struct piece {
+	unsigned int	count;
+	bool		bypassed;
+	struct bio_vec	bv[PAGES_MAX];
+};
 
 /* Like alloc_skb_with_frags(), and without a retry. */
 static gfp_t large_gfp(gfp_t gfp)
@@ -22,7 +34,7 @@ static gfp_t large_gfp(gfp_t gfp)
 /* The largest page of which these bytes leave no more than a ninth empty. */
 static unsigned int order_for(size_t bytes)
 {
-	unsigned int order = NTCOPY_PAGE_ORDER;
+	unsigned int order = PAGE_ORDER;
 
 	while (order && bytes + bytes / 8 < PAGE_SIZE << order)
 		order--;
@@ -69,103 +81,71 @@ static struct page *take_part(gfp_t gfp, struct bio_vec *bv, size_t bytes)
 	return frag->page;
 }
 
-static void drop_pages(struct ntcopy_pages *pages)
+static bool take_pages(struct piece *piece, gfp_t gfp, size_t left)
 {
-	while (pages->count)
-		put_page(pages->bv[--pages->count].bv_page);
+	struct bio_vec *bv = piece->bv;
+	struct page *page;
+
+	for (; left; left -= bv++->bv_len, piece->count++) {
+		page = left < PAGE_SIZE ? take_part(gfp, bv, left) : take_page(gfp, bv, left);
+		if (!page)
+			return false;
+	}
+	return true;
 }
 
-/* Pages of order 0 need not be neighbours. */
-static void look_on(const struct ntcopy_pages *pages, u8 sender)
+/* The iterator stays where it is: it is a copy. */
+static bool copy_to_pages(struct piece *piece, struct iov_iter from)
 {
-	unsigned int i;
+	const struct bio_vec *bv;
 
-	for (i = 0; i < pages->count; i++)
-		nontemporal_look_on(page_address(pages->bv[i].bv_page), pages->bv[i].bv_len, sender);
+	for (bv = piece->bv; bv < piece->bv + piece->count; bv++)
+		if (!ntcopy_copy(page_address(bv->bv_page) + bv->bv_offset, &from, bv->bv_len,
+				 &piece->bypassed))
+			return false;
+	return true;
 }
 
-static enum ntcopy_fate fill(struct ntcopy_pages *pages, const struct ntcopy_send *send,
-			     size_t bytes)
+static int pass_on(struct socket *sock, const struct msghdr *from, struct piece *piece,
+		   size_t bytes)
 {
-	struct iov_iter from = send->msg->msg_iter;
-	gfp_t gfp = send->sock->sk->sk_allocation;
-	struct bio_vec *bv = pages->bv;
-	size_t left = bytes;
-	unsigned int i;
+	struct msghdr msg = *from;
 
-	for (; left >= PAGE_SIZE; left -= bv++->bv_len, pages->count++)
-		if (!take_page(gfp, bv, left))
-			return NTCOPY_NOT_SUPPORTED;
-	look_on(pages, send->sender);
-	if (!send->bypass)
-		return NTCOPY_FITS_CACHE;
-	if (left) {
-		if (!take_part(gfp, bv, left))
-			return NTCOPY_NOT_SUPPORTED;
-		pages->count++;
-	}
-	for (i = 0; i < pages->count; i++) {
-		bv = &pages->bv[i];
-		if (!ntcopy_copy(page_address(bv->bv_page) + bv->bv_offset, &from,
-				 bv->bv_len, pages))
-			return NTCOPY_NOT_SUPPORTED;
-	}
-	return NTCOPY_NONTEMPORAL;
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, piece->bv, piece->count, bytes);
+	/* Only this module writes to them: what would copy them for that need not. */
+	msg.msg_flags |= MSG_SPLICE_PAGES | MSG_NO_SHARED_FRAGS;
+	return ntcopy_orig->sendmsg(sock, &msg, bytes);
 }
 
 /**
- * ntcopy_fill - copy bytes of a send to fresh pages, if that pays
- * @pages: The pages
- * @send: The send; its iterator stays where it is
- * @bytes: How many: a page at least, and no more than fit NTCOPY_PAGES_MAX pages
+ * ntcopy_send_in_pages - copy a piece of a send past the caches, and send it
+ * @sock: The socket
+ * @msg: What is left of the send; its iterator moves on by what was accepted
+ * @bytes: How many: a page at least, and at most NTCOPY_PIECE_BYTES
+ * @ret: The bytes that were accepted, or an error
+ * @bypassed: Set if any of them went past the caches
  *
- * The allocator hands out first what it got back last, so that the pages which it
- * gives now are those that a plain copy would go to.
- *
- * Return: NTCOPY_NONTEMPORAL, or why the original is to copy them.
+ * Return: false, and nothing was sent, if the original is to copy them.
  */
-enum ntcopy_fate ntcopy_fill(struct ntcopy_pages *pages, const struct ntcopy_send *send,
-			     size_t bytes)
+bool ntcopy_send_in_pages(struct socket *sock, struct msghdr *msg, size_t bytes, int *ret,
+			  bool *bypassed)
 {
-	enum ntcopy_fate fate;
+	struct piece piece = { };
+	bool copied;
 
-	pages->count = 0;
-	pages->nontemporal = 0;
-	fate = fill(pages, send, bytes);
+	copied = take_pages(&piece, sock->sk->sk_allocation, bytes) &&
+		 copy_to_pages(&piece, msg->msg_iter);
 	/* Before anybody else may learn of the copy. */
 	wmb();
-	if (fate != NTCOPY_NONTEMPORAL)
-		drop_pages(pages);
-	return fate;
-}
-
-/**
- * ntcopy_send_pages - pass on what ntcopy_fill() copied, and free the pages
- * @send: The send
- * @pages: The pages; their last reader frees them in the end
- * @bytes: How many
- * @flags: MSG_* beside those of the send
- *
- * Return: the bytes that were accepted, or an error.
- */
-int ntcopy_send_pages(struct ntcopy_send *send, struct ntcopy_pages *pages, size_t bytes,
-		      unsigned int flags)
-{
-	struct msghdr msg = *send->msg;
-	size_t nontemporal;
-	int ret;
-
-	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, pages->bv, pages->count, bytes);
-	/* Only this module writes to them: what would copy them for that need not. */
-	msg.msg_flags |= flags | MSG_SPLICE_PAGES | MSG_NO_SHARED_FRAGS;
-	ret = send->kind->orig->sendmsg(send->sock, &msg, bytes);
-	drop_pages(pages);
-	if (ret > 0) {
-		/* sendmmsg() looks at what is left of it. */
-		iov_iter_advance(&send->msg->msg_iter, ret);
-		nontemporal = min_t(size_t, ret, pages->nontemporal);
-		send->bytes[NTCOPY_NONTEMPORAL] += nontemporal;
-		send->bytes[NTCOPY_TOO_SMALL] += ret - nontemporal;
+	if (copied) {
+		*ret = pass_on(sock, msg, &piece, bytes);
+		if (*ret > 0) {
+			/* sendmmsg() looks at what is left of it. */
+			iov_iter_advance(&msg->msg_iter, *ret);
+			*bypassed |= piece.bypassed;
+		}
 	}
-	return ret;
+	while (piece.count)
+		put_page(piece.bv[--piece.count].bv_page);
+	return copied;
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What a network namespace has of us: /proc/net/ntcopy_stat.
- */
+/* What a network namespace has of us: its counters, in a file of its own. */
 
 #include <linux/percpu.h>
 #include <linux/proc_fs.h>
@@ -12,17 +10,17 @@
 
 #include "module.h"
 
-struct ntcopy_stat {
-	u64_stats_t		bytes[NTCOPY_FATES];
-	struct u64_stats_sync	syncp;
+enum { BYTES, HINTED, BYPASSED, COUNTERS };
+
+static const char * const names[COUNTERS] = {
+	[BYTES]		= NTCOPY_STAT_BYTES,
+	[HINTED]	= NTCOPY_STAT_HINTED,
+	[BYPASSED]	= NTCOPY_STAT_BYPASSED,
 };
 
-static const char * const names[NTCOPY_FATES] = {
-	[NTCOPY_NONTEMPORAL]	= NTCOPY_STAT_NONTEMPORAL,
-	[NTCOPY_FITS_CACHE]	= NTCOPY_STAT_FITS_CACHE,
-	[NTCOPY_TOO_SMALL]	= NTCOPY_STAT_TOO_SMALL,
-	[NTCOPY_READ_BY_KERNEL]	= NTCOPY_STAT_READ_BY_KERNEL,
-	[NTCOPY_NOT_SUPPORTED]	= NTCOPY_STAT_NOT_SUPPORTED,
+struct ntcopy_stat {
+	u64_stats_t		bytes[COUNTERS];
+	struct u64_stats_sync	syncp;
 };
 
 struct ntcopy_net {
@@ -37,25 +35,29 @@ static struct ntcopy_net *ntcopy_net(const struct net *net)
 }
 
 /**
- * ntcopy_count - count what became of a hinted send
- * @sk: The sending socket
- * @bytes: How many bytes had each fate
+ * ntcopy_count - count a send of a socket that opted in
+ * @sk: The socket
+ * @bytes: How many were accepted
+ * @hinted: The send was hinted
+ * @bypassed: At least one piece of it went past the caches
  */
-void ntcopy_count(const struct sock *sk, const size_t bytes[NTCOPY_FATES])
+void ntcopy_count(const struct sock *sk, size_t bytes, bool hinted, bool bypassed)
 {
 	struct ntcopy_net *nt = ntcopy_net(sock_net(sk));
 	struct ntcopy_stat *stat = get_cpu_ptr(nt->stat);
 	unsigned long flags;
-	int fate;
 
 	flags = u64_stats_update_begin_irqsave(&stat->syncp);
-	for (fate = 0; fate < NTCOPY_FATES; fate++)
-		u64_stats_add(&stat->bytes[fate], bytes[fate]);
+	u64_stats_add(&stat->bytes[BYTES], bytes);
+	if (hinted)
+		u64_stats_add(&stat->bytes[HINTED], bytes);
+	if (bypassed)
+		u64_stats_add(&stat->bytes[BYPASSED], bytes);
 	u64_stats_update_end_irqrestore(&stat->syncp, flags);
 	put_cpu_ptr(nt->stat);
 }
 
-static u64 sum(const struct ntcopy_net *nt, int fate)
+static u64 sum(const struct ntcopy_net *nt, int counter)
 {
 	const struct ntcopy_stat *stat;
 	unsigned int start;
@@ -66,7 +68,7 @@ static u64 sum(const struct ntcopy_net *nt, int fate)
 		stat = per_cpu_ptr(nt->stat, cpu);
 		do {
 			start = u64_stats_fetch_begin(&stat->syncp);
-			bytes = u64_stats_read(&stat->bytes[fate]);
+			bytes = u64_stats_read(&stat->bytes[counter]);
 		} while (u64_stats_fetch_retry(&stat->syncp, start));
 		all += bytes;
 	}
@@ -76,10 +78,10 @@ static u64 sum(const struct ntcopy_net *nt, int fate)
 static int show(struct seq_file *seq, void *v)
 {
 	const struct ntcopy_net *nt = ntcopy_net(seq->private);
-	int fate;
+	int counter;
 
-	for (fate = 0; fate < NTCOPY_FATES; fate++)
-		seq_printf(seq, "%s %llu\n", names[fate], sum(nt, fate));
+	for (counter = 0; counter < COUNTERS; counter++)
+		seq_printf(seq, "%s %llu\n", names[counter], sum(nt, counter));
 	return 0;
 }
 
@@ -94,7 +96,7 @@ static int __net_init net_init(struct net *net)
 	for_each_possible_cpu(cpu)
 		u64_stats_init(&per_cpu_ptr(nt->stat, cpu)->syncp);
 
-	if (proc_create_net_single("ntcopy_stat", 0444, net->proc_net, show, NULL))
+	if (proc_create_net_single("ntcopy", 0444, net->proc_net, show, NULL))
 		return 0;
 	free_percpu(nt->stat);
 	return -ENOMEM;
@@ -104,7 +106,7 @@ static void __net_exit net_exit(struct net *net)
 {
 	struct ntcopy_net *nt = ntcopy_net(net);
 
-	remove_proc_entry("ntcopy_stat", net->proc_net);
+	remove_proc_entry("ntcopy", net->proc_net);
 	free_percpu(nt->stat);
 }
 

@@ -2,58 +2,40 @@
 /*
  * Tables of operations.
  *
- * For each kind of socket there is one copy of the original for each mode.  They
- * are filled in when the module is loaded, and cannot be written to from then on.
- * A socket has no state of its own to allocate, to look up or to free: its
- * operations say everything.
+ * There is one copy of those of unix streams for each number that a socket can
+ * have.  They are filled in when the module is loaded, and cannot be written to
+ * from then on.  A socket has no state of its own to allocate, to look up or to
+ * free: its operations say everything.
  */
 
 #include <linux/cache.h>
-#include <linux/in.h>
 #include <linux/init.h>
 #include <linux/module.h>
 #include <net/net_namespace.h>
 
 #include "module.h"
 
-struct ntcopy_kind ntcopy_kinds[NTCOPY_KINDS] __ro_after_init = {
-	[NTCOPY_UNIX_STREAM] = {
-		.family = AF_UNIX, .type = SOCK_STREAM, .send = ntcopy_send_unix,
-	},
-	[NTCOPY_UDP] = {
-		.family = AF_INET, .type = SOCK_DGRAM, .protocol = IPPROTO_UDP,
-		.send = ntcopy_send_udp,
-	},
-	[NTCOPY_UDP6] = {
-		.family = AF_INET6, .type = SOCK_DGRAM, .protocol = IPPROTO_UDP,
-		.send = ntcopy_send_udp,
-	},
-};
+#define POWERS	13	/* of two, from NTCOPY_MODULE_MIN_BYTES on */
+
+/* In ascending order: detached, none, the powers, those with the flag alone. */
+static struct ntcopy_ops tables[POWERS + 3] __ro_after_init;
+
+const struct proto_ops *ntcopy_orig __ro_after_init;
 
 /**
- * ntcopy_kind_of - what can be done for a socket
+ * ntcopy_can_help - whether sends of a socket can be hinted
  * @sk: The socket
- *
- * Return: its kind, or NULL if it cannot be helped.
  */
-const struct ntcopy_kind *ntcopy_kind_of(const struct sock *sk)
+bool ntcopy_can_help(const struct sock *sk)
 {
-	const struct ntcopy_kind *kind;
-	int family = READ_ONCE(sk->sk_family);
-
-	for (kind = ntcopy_kinds; kind < &ntcopy_kinds[NTCOPY_KINDS]; kind++) {
-		if (kind->orig && kind->family == family && kind->type == sk->sk_type &&
-		    (family == AF_UNIX || kind->protocol == sk->sk_protocol))
-			return kind;
-	}
-	return NULL;
+	return sk->sk_family == AF_UNIX && sk->sk_type == SOCK_STREAM;
 }
 
 /**
  * ntcopy_ops_of - the table of ours that a socket uses
  * @sock: The socket
  *
- * Return: the table, or NULL if its operations are not ours (any more).
+ * Return: the table, or NULL if its operations are not ours.
  */
 const struct ntcopy_ops *ntcopy_ops_of(const struct socket *sock)
 {
@@ -61,68 +43,60 @@ const struct ntcopy_ops *ntcopy_ops_of(const struct socket *sock)
 	unsigned long ops = (unsigned long)READ_ONCE(sock->ops);
 
 	/* Another module may have copied one of ours: it is known by its address. */
-	if (ops - (unsigned long)ntcopy_kinds >= sizeof(ntcopy_kinds))
+	if (ops - (unsigned long)tables >= sizeof(tables))
 		return NULL;
 	return container_of((const struct proto_ops *)ops, struct ntcopy_ops, ops);
 }
 
-static void __init fill_table(struct ntcopy_kind *kind, u8 mode)
+/**
+ * ntcopy_ops_for - the table of a number
+ * @min_bytes: From how many bytes on a send is to be hinted, or NTCOPY_DETACHED
+ *
+ * Return: the table of this number, or of the next larger one that there is.
+ */
+const struct ntcopy_ops *ntcopy_ops_for(int min_bytes)
 {
-	struct ntcopy_ops *table = &kind->tables[mode];
+	const struct ntcopy_ops *table = tables;
 
-	table->kind = kind;
-	table->mode = mode;
-	table->ops = *kind->orig;
-	table->ops.sendmsg = ntcopy_sendmsg;
-	/* See attach.c: who puts the reference of a socket. */
-	if (kind->family != AF_INET6) {
-		table->ops.owner = THIS_MODULE;
-		table->ops.release = ntcopy_release;
-	}
-	if (kind->family == AF_UNIX)
-		table->ops.accept = ntcopy_accept;
+	while (table->min_bytes < min_bytes)
+		table++;
+	return table;
 }
 
-/* The originals are not exported: ask a socket of our own. */
-static int __init learn(struct ntcopy_kind *kind)
+static void __init fill(struct ntcopy_ops *table, int min_bytes)
 {
-	struct socket *sock;
-	int ret;
-	u8 mode;
-
-	ret = sock_create_kern(&init_net, kind->family, kind->type, kind->protocol, &sock);
-	if (ret < 0)
-		return ret;
-	kind->orig = sock->ops;
-	kind->destruct = sock->sk->sk_destruct;
-	/* What was learned is to stay true. */
-	__module_get(kind->orig->owner);
-	sock_release(sock);
-	for (mode = 0; mode < NTCOPY_SOCK_MODES; mode++)
-		fill_table(kind, mode);
-	return 0;
+	table->min_bytes = min_bytes;
+	table->ops = *ntcopy_orig;
+	table->ops.owner = THIS_MODULE;
+	table->ops.sendmsg = ntcopy_sendmsg;
+	table->ops.release = ntcopy_release;
+	table->ops.accept = ntcopy_accept;
 }
 
 void ntcopy_tables_exit(void)
 {
-	int i;
-
-	for (i = 0; i < NTCOPY_KINDS; i++)
-		if (ntcopy_kinds[i].orig)
-			module_put(ntcopy_kinds[i].orig->owner);
+	module_put(ntcopy_orig->owner);
 }
 
-/* A kernel may do without IPv6. */
+/* The original is not exported: ask a socket of our own. */
 int __init ntcopy_tables_init(void)
 {
-	int i, ret;
+	struct ntcopy_ops *table = tables;
+	struct socket *sock;
+	int ret, i;
 
-	for (i = 0; i < NTCOPY_KINDS; i++) {
-		ret = learn(&ntcopy_kinds[i]);
-		if (ret < 0 && ret != -EAFNOSUPPORT) {
-			ntcopy_tables_exit();
-			return ret;
-		}
-	}
+	ret = sock_create_kern(&init_net, AF_UNIX, SOCK_STREAM, 0, &sock);
+	if (ret < 0)
+		return ret;
+	ntcopy_orig = sock->ops;
+	/* What was learned is to stay true. */
+	__module_get(ntcopy_orig->owner);
+	sock_release(sock);
+
+	fill(table++, NTCOPY_DETACHED);
+	fill(table++, 0);
+	for (i = 0; i < POWERS; i++)
+		fill(table++, NTCOPY_MODULE_MIN_BYTES << i);
+	fill(table++, NTCOPY_FLAGGED);
 	return 0;
 }

@@ -28,8 +28,12 @@ int module_device(void)
 {
 	static int fd = -2;
 
-	if (fd == -2)
+	if (fd == -2) {
 		fd = kernel_has_option() ? -1 : open(NTCOPY_MODULE_PATH, O_RDWR | O_CLOEXEC);
+		/* Scenes send what is smaller than it would hint by itself. */
+		if (fd >= 0)
+			write_file(FLOOR_PATH, "1");
+	}
 	return fd;
 }
 
@@ -55,7 +59,7 @@ void made_socket(int fd)
 /* SO_NTCOPY, or what the module has for it.  Return: 0, or -1 and an errno. */
 int set_hint(int fd, int value)
 {
-	struct ntcopy_socket arg = { .fd = fd, .mode = value };
+	struct ntcopy_socket arg = { .fd = fd, .min_bytes = value };
 
 	if (via_module())
 		return ioctl(module_device(), NTCOPY_IOC_ATTACH, &arg);
@@ -71,7 +75,7 @@ int get_hint(int fd)
 
 	if (via_module()) {
 		ret = own_error(ioctl(module_device(), NTCOPY_IOC_QUERY, &arg));
-		return ret < 0 ? ret : (int)arg.mode;
+		return ret < 0 ? ret : arg.min_bytes;
 	}
 	if (getsockopt(fd, SOL_SOCKET, SO_NTCOPY, &value, &len) < 0)
 		return -errno;

@@ -11,20 +11,24 @@
 
 #include "scene.h"
 
-#define REFCNT_PATH	"/sys/module/ntcopy/refcnt"
+#define MODULE_SYSFS	"/sys/module/ntcopy/"
+#define REFCNT_PATH	MODULE_SYSFS "refcnt"
+/* The size of the smallest send that is hinted. */
+#define FLOOR_PATH	MODULE_SYSFS "parameters/min_bytes"
+#define DISABLE_PATH	MODULE_SYSFS "parameters/disable"
 
 int module_device(void);	/* hint.c */
 
-static inline int call(unsigned long request, int fd, unsigned int mode)
+static inline int call(unsigned long request, int fd, int number)
 {
-	struct ntcopy_socket arg = { .fd = fd, .mode = mode };
+	struct ntcopy_socket arg = { .fd = fd, .min_bytes = number };
 
 	return own_error(ioctl(module_device(), request, &arg));
 }
 
-static inline int attach(int fd, unsigned int mode)
+static inline int attach(int fd, int number)
 {
-	return call(NTCOPY_IOC_ATTACH, fd, mode);
+	return call(NTCOPY_IOC_ATTACH, fd, number);
 }
 
 static inline int detach(int fd)
@@ -32,16 +36,24 @@ static inline int detach(int fd)
 	return call(NTCOPY_IOC_DETACH, fd, 0);
 }
 
-/* The mode; -1 if it is not attached; -2 if the answer makes no sense. */
-static inline int mode_of(int fd)
+/* The number; -1 if it is not attached; -2 if the answer makes no sense. */
+static inline int number_of(int fd)
 {
-	struct ntcopy_socket arg = { .fd = fd, .mode = 77 };
+	struct ntcopy_socket arg = { .fd = fd, .min_bytes = 77 };
 
 	if (ioctl(module_device(), NTCOPY_IOC_QUERY, &arg) < 0)
 		return -errno - 1000;
 	if (arg.fd != fd || arg.reserved || arg.flags & ~NTCOPY_SOCKET_ATTACHED)
 		return -2;
-	return arg.flags ? (int)arg.mode : arg.mode ? -2 : -1;
+	return arg.flags ? arg.min_bytes : arg.min_bytes ? -2 : -1;
+}
+
+/* One of three that tell which sends are hinted: none, those with the flag, all. */
+static inline int some_number(unsigned int any)
+{
+	static const int numbers[] = { 0, NTCOPY_FLAGGED, NTCOPY_MODULE_MIN_BYTES };
+
+	return numbers[any % ARRAY_SIZE(numbers)];
 }
 
 static inline struct ntcopy_module_info info(void)

@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 #include "module_fuzz.h"
-#include "module_replace.h"
 
 /* Sockets of a process that everybody knows. */
 #define SLOTS		12
 
-static const struct family * const families[] = { &unix_stream, &udp, &udp6, &tcp };
+static const struct family * const families[] = { &unix_stream, &unix_stream, &udp, &tcp };
 
 struct shared shared;
 static int slots[SLOTS];
@@ -67,7 +66,7 @@ static int act_open(struct actor *actor)
 		return -1;
 	}
 	if (below(actor, 2))
-		attach(pair.tx, below(actor, 3));
+		attach(pair.tx, some_number(below(actor, 3)));
 	tune(actor, pair.tx);
 	tune(actor, pair.rx);
 	put(actor, pair.rx);
@@ -76,7 +75,7 @@ static int act_open(struct actor *actor)
 
 static int act_attach(struct actor *actor)
 {
-	return attach(held(actor), below(actor, 3));
+	return attach(held(actor), some_number(below(actor, 3)));
 }
 
 static int act_detach(struct actor *actor)
@@ -88,7 +87,7 @@ static int act_query(struct actor *actor)
 {
 	read_counts();
 	info();
-	return mode_of(held(actor));
+	return number_of(held(actor));
 }
 
 static int act_send(struct actor *actor)
@@ -156,7 +155,7 @@ static int act_listener(struct actor *actor)
 {
 	int fd = shared.listener.fd;
 
-	return below(actor, 3) ? attach(fd, below(actor, 3)) : detach(fd);
+	return below(actor, 3) ? attach(fd, some_number(below(actor, 3))) : detach(fd);
 }
 
 static int act_accept(struct actor *actor)
@@ -176,30 +175,11 @@ static int act_connect(struct actor *actor)
 	if (fd < 0)
 		return fd;
 	if (below(actor, 2))
-		attach(fd, below(actor, 3));
+		attach(fd, some_number(below(actor, 3)));
 	tune(actor, fd);
 	ret = connect(fd, (void *)&shared.listener.addr, shared.listener.len);
 	put(actor, fd);
 	return ret;
-}
-
-/* One of IPv6 that can become one of IPv4. */
-static int act_map(struct actor *actor)
-{
-	int pair[2] = { -1, -1 }, ret = open_mapped(pair);
-
-	if (below(actor, 2))
-		attach(pair[0], below(actor, 3));
-	tune(actor, pair[0]);
-	tune(actor, pair[1]);
-	put(actor, pair[1]);
-	put(actor, pair[0]);
-	return ret;
-}
-
-static int act_addrform(struct actor *actor)
-{
-	return become_ipv4(held(actor));
 }
 
 static int act_end(struct actor *actor)
@@ -213,7 +193,7 @@ static int act_end(struct actor *actor)
 
 static int act_settings(struct actor *actor)
 {
-	static const char * const modes[] = { "2", "1", "3", "0" };
+	static const char * const modes[] = { "1", "2", "0" };
 
 	return set_mode(modes[below(actor, ARRAY_SIZE(modes))]);
 }
@@ -247,9 +227,9 @@ static int act_namespace(struct actor *actor)
 		return pid < 0 ? pid : waitpid(pid, &status, 0);
 	if (unshare(CLONE_NEWNET) || socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
 		_exit(1);
-	attach(pair[0], below(actor, 3));
+	attach(pair[0], some_number(below(actor, 3)));
 	tune(actor, pair[0]);
-	set_mode(below(actor, 2) ? "2" : "1");
+	set_mode(below(actor, 2) ? "1" : "0");
 	send(pair[0], shared.bytes, BYTES_MAX, MSG_NTCOPY | MSG_DONTWAIT);
 	pass_fd(shared.mailbox[0], pair[0]);
 	pass_fd(shared.mailbox[0], pair[1]);
@@ -275,8 +255,6 @@ static const struct {
 	{ "listener", act_listener, 3 },
 	{ "accept", act_accept, 5 },
 	{ "connect", act_connect, 5 },
-	{ "map", act_map, 5 },
-	{ "addrform", act_addrform, 8 },
 	{ "end", act_end, 2 },
 	{ "settings", act_settings, 1 },
 	{ "fork", act_fork, 1 },

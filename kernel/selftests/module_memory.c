@@ -5,7 +5,6 @@
  */
 #include <linux/sock_diag.h>
 #include <linux/sockios.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -71,18 +70,18 @@ static void expect_charged(struct __test_metadata *_metadata, const char *what, 
 	}
 }
 
-/* Attached and obeyed, or a socket like any other; and every byte goes that way. */
+/* Attached, or a socket like any other; and every byte goes that way. */
 static void send_as(struct __test_metadata *_metadata, const struct pair *pair, long bytes,
 		    bool hinted)
 {
 	struct counts before = read_counts(), counts;
 
 	if (hinted)
-		ASSERT_EQ(attach(pair->tx, NTCOPY_SOCK_OBEY), 0);
+		ASSERT_EQ(attach(pair->tx, NTCOPY_MODULE_MIN_BYTES), 0);
 	ASSERT_EQ(send(pair->tx, data, bytes, 0), bytes);
 	counts = counts_since(&before);
-	EXPECT_EQ(counts.bytes[FATE_NONTEMPORAL], hinted ? bytes : 0);
-	EXPECT_EQ(counts_sum(&counts), hinted ? bytes : 0);
+	EXPECT_EQ(counts.bytes, hinted ? bytes : 0);
+	EXPECT_EQ(counts.bypassed, hinted ? bytes : 0);
 }
 
 static long unix_charge(struct __test_metadata *_metadata, long bytes, bool hinted)
@@ -111,43 +110,6 @@ TEST_F(module, charges_a_unix_socket_for_what_nobody_has_read)
 		expect_charged(_metadata, "unix", sizes[i],
 			       unix_charge(_metadata, sizes[i], true),
 			       unix_charge(_metadata, sizes[i], false), (struct bounds){ 80, 130 });
-}
-
-static long udp_charge(struct __test_metadata *_metadata, const struct family *family,
-		       long bytes, bool hinted)
-{
-	struct pair pair = { .tx = -1, .rx = -1 };
-	struct pollfd arrived = { .events = POLLIN };
-	long charge;
-
-	ASSERT_EQ(family->open(family, &pair), 0);
-	EXPECT_EQ(meminfo(pair.rx, SK_MEMINFO_RMEM_ALLOC), 0);
-	send_as(_metadata, &pair, bytes, hinted);
-	arrived.fd = pair.rx;
-	ASSERT_EQ(poll(&arrived, 1, 10000), 1);
-	charge = meminfo(pair.rx, SK_MEMINFO_RMEM_ALLOC);
-	receive(_metadata, pair.rx, bytes);
-	EXPECT_EQ(outq(pair.tx), 0);
-	close_pair(&pair);
-	return charge;
-}
-
-/* A plain datagram is one piece of memory up to 16 KiB, of a size that is a power of two. */
-TEST_F(module, charges_who_gets_a_datagram)
-{
-	static const struct family * const families[] = { &udp, &udp6 };
-	static const long sizes[] = { 4096, 10000, 40000, 60000 };
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(families) * ARRAY_SIZE(sizes); i++) {
-		const struct family *family = families[i % ARRAY_SIZE(families)];
-		long bytes = sizes[i / ARRAY_SIZE(families)];
-
-		expect_charged(_metadata, family->name, bytes,
-			       udp_charge(_metadata, family, bytes, true),
-			       udp_charge(_metadata, family, bytes, false),
-			       (struct bounds){ 50, 130 });
-	}
 }
 
 /* Return: 0, or why there is no cgroup of one's own whose memory is counted. */
@@ -200,7 +162,7 @@ static bool enter_cgroup(const char *cgroup, bool hinted, struct pair *pair)
 		return false;
 	memset(data, 1, sizeof(data));
 	return !unix_stream.open(&unix_stream, pair) &&
-	       (!hinted || !attach(pair->tx, NTCOPY_SOCK_OBEY)) &&
+	       (!hinted || !attach(pair->tx, NTCOPY_MODULE_MIN_BYTES)) &&
 	       send(pair->tx, data, 1, 0) == 1 && recv(pair->rx, data, 1, 0) == 1;
 }
 

@@ -7,74 +7,8 @@
 #include <sys/socket.h>
 
 #include "module.h"
-#include "module_replace.h"
 
 #define RACE_ROUNDS	3000
-#define REPLACE_ROUNDS	200
-
-/* Two who begin at once, each with what it does to a socket. */
-struct doing {
-	pthread_barrier_t *together;
-	int fd;
-	void (*act)(int fd);
-};
-
-static void *begin_together(void *arg)
-{
-	struct doing *doing = arg;
-
-	pthread_barrier_wait(doing->together);
-	doing->act(doing->fd);
-	return NULL;
-}
-
-static void at_once(struct __test_metadata *_metadata, int fd, void (*first)(int),
-		    void (*second)(int))
-{
-	pthread_barrier_t together;
-	struct doing doings[] = { { &together, fd, first }, { &together, fd, second } };
-	pthread_t threads[2];
-	int i;
-
-	ASSERT_EQ(pthread_barrier_init(&together, NULL, 2), 0);
-	for (i = 0; i < 2; i++)
-		ASSERT_EQ(pthread_create(&threads[i], NULL, begin_together, &doings[i]), 0);
-	for (i = 0; i < 2; i++)
-		ASSERT_EQ(pthread_join(threads[i], NULL), 0);
-	pthread_barrier_destroy(&together);
-}
-
-static void become_one_of_ipv4(int fd)
-{
-	become_ipv4(fd);
-}
-
-static void attach_and_detach(int fd)
-{
-	attach(fd, NTCOPY_SOCK_EVERY);
-	detach(fd);
-	attach(fd, NTCOPY_SOCK_OBEY);
-}
-
-/* Attached or not, before it or after it: the fixture says what is left. */
-TEST_F_TIMEOUT(module, survives_who_attaches_what_becomes_ipv4, TIMEOUT_SECONDS)
-{
-	static void (* const others[])(int) = { attach_and_detach, become_one_of_ipv4 };
-	int i, mode, pair[2] = { -1, -1 };
-
-	for (i = 0; i < REPLACE_ROUNDS; i++) {
-		ASSERT_EQ(open_mapped(pair), 0);
-		if (i % 2)
-			ASSERT_EQ(attach(pair[0], NTCOPY_SOCK_OBEY), 0);
-		at_once(_metadata, pair[0], become_one_of_ipv4, others[i / 2 % 2]);
-		mode = mode_of(pair[0]);
-		EXPECT_TRUE(mode == NTCOPY_SOCK_OBEY || mode == -1);
-		EXPECT_EQ(sent(pair, 0), 60000);
-		EXPECT_EQ(become_ipv4(pair[0]), -ENOPROTOOPT);
-		close(pair[0]);
-		close(pair[1]);
-	}
-}
 
 /* Threads that attach, send, accept and close whatever they find there. */
 #define SLOTS		4
@@ -95,9 +29,9 @@ static void *race_attach(void *arg)
 		if (i % 7 == 0)
 			detach(fd);
 		else
-			attach(fd, i % 3);
-		attach(listener, i % 3);
-		mode_of(fd);
+			attach(fd, some_number(i));
+		attach(listener, some_number(i));
+		number_of(fd);
 	}
 	return NULL;
 }
@@ -128,14 +62,10 @@ static void *race_close(void *arg)
 		if (i % 3 == 0 && !socketpair(AF_UNIX, SOCK_STREAM, 0, pair)) {
 			close(pair[1]);
 			fd = pair[0];
-		} else if (i % 3 == 1 && !open_mapped(pair)) {
-			close(pair[1]);
-			fd = pair[0];
 		} else {
 			fd = socket(domains[i % 4], i % 5 ? SOCK_DGRAM : SOCK_STREAM, 0);
 		}
-		attach(fd, i % 3);
-		become_ipv4(fd);
+		attach(fd, some_number(i));
 		__atomic_store_n(slot, fd, __ATOMIC_RELAXED);
 	}
 	return NULL;

@@ -32,9 +32,9 @@ pub fn run(ntcopy: &Path, kernels: &[&str]) -> Result<(), Error> {
         through(&guests, &kernel, &module, "suite", &guests.each(&programs))?;
         let sends = guests.sends_while_calls_fail()?;
         let said = through(&guests, &kernel, &module, "faults", &sends)?;
-        let hinted = said.lines().filter_map(|line| line.strip_prefix("# nontemporal_bytes "));
-        if !hinted.into_iter().any(|bytes| bytes != "0") {
-            return Err(Error::Failed(format!("{name}: faults: nothing was hinted")));
+        let bypassed = said.lines().filter_map(|line| line.strip_prefix("# NtcopyBypassedBytes "));
+        if !bypassed.into_iter().any(|bytes| bytes != "0") {
+            return Err(Error::Failed(format!("{name}: faults: nothing went past the caches")));
         }
     }
     Ok(())
@@ -55,10 +55,9 @@ fn through(
     Err(Error::Failed(format!("{}: {name}: tainted by more than the module", kernel.kind)))
 }
 
-/// checkpatch of the source's own. compat.h is about versions; a table of sysctls that is filled in
-/// is not constant; a name in an asm goto is no division.
-const IGNORED: &str = "LINUX_VERSION_CODE,CONSTANT_COMPARISON,MACRO_ARG_UNUSED,MACRO_ARG_REUSE,\
-                       COMPLEX_MACRO,FUNCTION_ARGUMENTS,CONST_STRUCT";
+/// checkpatch of the source's own. compat.h is about versions, and the kernel takes a table of
+/// sysctls that is not constant; a name in an asm goto is no division.
+const IGNORED: &str = "LINUX_VERSION_CODE,CONSTANT_COMPARISON,MACRO_ARG_UNUSED,CONST_STRUCT";
 
 fn style() -> Result<(), Error> {
     let work = tempfile::tempdir().doing("making a folder")?;
@@ -75,7 +74,7 @@ fn style() -> Result<(), Error> {
         perl.args(["-c", &script, "checkpatch"]).arg(work.path().join("checkpatch.pl"));
         said(perl.current_dir(root().join("kernel/module")), "checkpatch complains")
     };
-    check(IGNORED, "./*.c ./*.h include/linux/*.h Kbuild Makefile")?;
+    check(IGNORED, "./*.c ./*.h Kbuild Makefile")?;
     check("SPACING", "include/asm/nontemporal.h")?;
     Ok(())
 }

@@ -31,7 +31,7 @@ pub struct Soak<'a> {
 
 /// The settings of net.core.ntcopy, by name: with its value, and whether it changes meanwhile.
 const SETTINGS: [(&str, &str, bool); 4] =
-    [("0", "0", false), ("3", "3", false), ("1", "1", false), ("flip", "2", true)];
+    [("0", "0", false), ("2", "2", false), ("1", "1", false), ("flip", "1", true)];
 
 pub fn run(ntcopy: &Path, soak: &Soak) -> Result<(), Error> {
     let kernel = kernel(soak.kernel)?;

@@ -25,8 +25,7 @@ pub const PROGRAMS: [(&str, usize); 11] = [
 ];
 
 /// The programs that try the module itself, where it is what takes the hints.
-const MODULE_PROGRAMS: [&str; 5] =
-    ["module", "module_life", "module_memory", "module_races", "module_replace"];
+const MODULE_PROGRAMS: [&str; 4] = ["module", "module_life", "module_memory", "module_races"];
 
 /// A kernel that the suite runs in.
 pub struct Kernel {

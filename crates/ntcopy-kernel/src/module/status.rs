@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ntcopy::uapi::STAT_BYTES;
 use serde::Serialize;
 
 use super::kept::{built, installed};
@@ -59,8 +60,7 @@ impl Status {
         let built = cache.map(|cache| built(cache, &release)).transpose()?.flatten();
         let headers = sysroot.path(&format!("lib/modules/{release}/build"));
         Ok(Self {
-            // The module brings the same file.
-            has_series: sysroot.path("proc/net/ntcopy_stat").exists() && loaded.is_none(),
+            has_series: sysroot.text("proc/net/netstat").is_some_and(|it| it.contains(STAT_BYTES)),
             takes_modules: sysroot.path("proc/modules").exists(),
             loaded,
             file: built.or_else(|| installed(&sysroot.0, &release)),
