@@ -23,7 +23,7 @@
 
 static const char *data;
 static size_t pieces, length;
-static int file, sends = NTCOPY_SOCK_EVERY, buffer;
+static int file, sends = 256 << 10, buffer;
 static bool by_reference;
 
 static bool send_all(int fd, const char *from, size_t left, int flags)
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 
 	length = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
 	if (!length || strlen(argv[1]) >= sizeof(to.sun_path))
-		return fputs("usage: backend PATH FILE BYTES [0|2|3|sendfile [SO_SNDBUF]]\n", stderr), 2;
+		return fputs("usage: backend PATH FILE BYTES [0|FROM_BYTES|sendfile [SO_SNDBUF]]\n", stderr), 2;
 	by_reference = argc > 4 && !strcmp(argv[4], "sendfile");
 	sends = argc > 4 ? atoi(argv[4]) : sends;
 	buffer = argc > 5 ? atoi(argv[5]) : 0;

@@ -6,21 +6,15 @@
  *	cc -I../uapi send.c -o send && ./send
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "counters.h"
 #include "ntcopy.h"
 
-enum { PIECE = 64 << 10, PIECES = 256, NAMES = 16 };
-
-struct counters {
-	int known;
-	char names[NAMES][48];
-	uint64_t bytes[NAMES];
-};
+enum { PIECE = 64 << 10, PIECES = 256 };
 
 static void die(const char *what)
 {
@@ -28,25 +22,11 @@ static void die(const char *what)
 	exit(1);
 }
 
-static struct counters read_counters(void)
-{
-	struct counters all = { 0 };
-	FILE *file = fopen(NTCOPY_STAT_PATH, "r");
-
-	if (!file)
-		return all;
-	while (all.known < NAMES &&
-	       fscanf(file, "%47s %" SCNu64, all.names[all.known], &all.bytes[all.known]) == 2)
-		all.known++;
-	fclose(file);
-	return all;
-}
-
 int main(void)
 {
 	static char source[PIECE], read_back[PIECE];
 	struct counters before, after;
-	int pair[2], sends = NTCOPY_SOCK_FLAGGED;
+	int pair[2], sends = NTCOPY_FLAGGED;
 	size_t total = 0;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
@@ -80,7 +60,6 @@ int main(void)
 	after = read_counters();
 
 	printf("sent %zu bytes\n", total);
-	for (int i = 0; i < after.known; i++)
-		printf("%s %" PRIu64 "\n", after.names[i], after.bytes[i] - before.bytes[i]);
+	print_added(&before, &after);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <sys/socket.h>
 #include <system_error>
@@ -37,7 +38,7 @@ public:
 	/* Whether the kernel takes hints on this socket from now on. */
 	bool opt_in()
 	{
-		const int sends = NTCOPY_SOCK_FLAGGED;
+		const int sends = NTCOPY_FLAGGED;
 
 		if (setsockopt(fd, SOL_SOCKET, SO_NTCOPY, &sends, sizeof(sends)) == 0)
 			return true;
@@ -65,14 +66,19 @@ private:
 	int fd;
 };
 
+/* /proc/net/netstat has a line of names, and below it one of values. */
 std::map<std::string, std::uint64_t> read_counters()
 {
 	std::map<std::string, std::uint64_t> all;
 	std::ifstream file(NTCOPY_STAT_PATH);
-	std::string name;
+	std::string name_line, value_line, name, value;
 
-	for (std::uint64_t bytes; file >> name >> bytes;)
-		all[name] = bytes;
+	std::getline(file, name_line);
+	std::getline(file, value_line);
+	std::istringstream names(name_line), values(value_line);
+	while (names >> name && values >> value)
+		if (name.rfind("Ntcopy", 0) == 0)
+			all[name] = std::stoull(value);
 	return all;
 }
 

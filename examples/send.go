@@ -10,19 +10,19 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log"
 	"os"
 	"sort"
+	"strconv"
 	"strings"
 	"syscall"
 )
 
 // The numbers of uapi/ntcopy.h.
 const (
-	msgNtcopy         = 0x1000000
-	soNtcopy          = 0x4e54
-	ntcopySockFlagged = 1
+	msgNtcopy     = 0x1000000
+	soNtcopy      = 0x4e54
+	ntcopyFlagged = 0x7fffffff
 )
 
 const (
@@ -32,29 +32,35 @@ const (
 
 // optIn says whether the kernel takes hints on this socket from now on.
 func optIn(fd int) (bool, error) {
-	err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, soNtcopy, ntcopySockFlagged)
+	err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, soNtcopy, ntcopyFlagged)
 	if errors.Is(err, syscall.ENOPROTOOPT) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// counters has what the kernel has counted so far, in bytes, by name.
+// counters has what the kernel has counted so far, in bytes, by name: /proc/net/netstat has a line
+// of names, and below it one of values.
 func counters() (map[string]uint64, error) {
-	text, err := os.ReadFile("/proc/net/ntcopy_stat")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	text, err := os.ReadFile("/proc/net/netstat")
+	if err != nil {
+		return nil, err
 	}
+	lines := strings.SplitN(string(text), "\n", 3)
+	if len(lines) < 2 {
+		return nil, errors.New("/proc/net/netstat has no counters")
+	}
+	names, values := strings.Fields(lines[0]), strings.Fields(lines[1])
 	all := map[string]uint64{}
-	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
-		var name string
-		var count uint64
-		if _, err := fmt.Sscan(line, &name, &count); err != nil {
+	for i := 0; i < len(names) && i < len(values); i++ {
+		if !strings.HasPrefix(names[i], "Ntcopy") {
+			continue
+		}
+		if all[names[i]], err = strconv.ParseUint(values[i], 10, 64); err != nil {
 			return nil, err
 		}
-		all[name] = count
 	}
-	return all, err
+	return all, nil
 }
 
 // again calls a system call until no signal interrupts it: Go's own run-time sends some.

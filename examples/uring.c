@@ -9,41 +9,21 @@
  * Exit code 3: this system does not allow io_uring.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <liburing.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "counters.h"
 #include "ntcopy.h"
 
-enum { PIECE = 64 << 10, PIECES = 256, NAMES = 16 };
-
-struct counters {
-	int known;
-	char names[NAMES][48];
-	uint64_t bytes[NAMES];
-};
+enum { PIECE = 64 << 10, PIECES = 256 };
 
 static void die(const char *what, int error)
 {
 	fprintf(stderr, "%s: %s\n", what, strerror(error));
 	exit(1);
-}
-
-static struct counters read_counters(void)
-{
-	struct counters all = { 0 };
-	FILE *file = fopen(NTCOPY_STAT_PATH, "r");
-
-	if (!file)
-		return all;
-	while (all.known < NAMES &&
-	       fscanf(file, "%47s %" SCNu64, all.names[all.known], &all.bytes[all.known]) == 2)
-		all.known++;
-	fclose(file);
-	return all;
 }
 
 /* Has the ring send, waits for it, and gives how many bytes were sent. */
@@ -70,7 +50,7 @@ static size_t send_hinted(struct io_uring *ring, int fd, const char *bytes, size
 int main(void)
 {
 	static char source[PIECE], read_back[PIECE];
-	int pair[2], sends = NTCOPY_SOCK_FLAGGED, error;
+	int pair[2], sends = NTCOPY_FLAGGED, error;
 	struct counters before, after;
 	struct io_uring ring;
 	size_t total = 0;
@@ -110,8 +90,7 @@ int main(void)
 	after = read_counters();
 
 	printf("sent %zu bytes\n", total);
-	for (int i = 0; i < after.known; i++)
-		printf("%s %" PRIu64 "\n", after.names[i], after.bytes[i] - before.bytes[i]);
+	print_added(&before, &after);
 	io_uring_queue_exit(&ring);
 	return 0;
 }

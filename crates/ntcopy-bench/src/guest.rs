@@ -15,7 +15,8 @@ use ntcopy_kernel::boot::{self, HostCpus};
 use ntcopy_kernel::module;
 use ntcopy_kernel::{Boot, BuildOptions, Built, Error, Kind, progress};
 
-use crate::machine::{FACTS_VARIABLE, HostFacts, KEY_VARIABLE, KIND_VARIABLE};
+use crate::hardware::KIND_VARIABLE;
+use crate::machine::{FACTS_VARIABLE, HostFacts, KEY_VARIABLE};
 pub use needs::{Bootable, Needs};
 pub use ntcopy_kernel::Error as GuestError;
 

@@ -21,6 +21,14 @@ use self::catalogue::Catalogue;
 use self::open::Opened;
 use self::resctrl::Reading;
 
+/// Environment: the kernel's name in `ntcopy kernel`, set for what runs inside one.
+pub const KIND_VARIABLE: &str = "NTCOPY_KERNEL_KIND";
+
+/// Whether this program booted the kernel that it runs in, so that nothing else sends there.
+pub fn is_booted_for_this() -> bool {
+    std::env::var_os(KIND_VARIABLE).is_some_and(|kind| !kind.is_empty())
+}
+
 /// Every counter that a sample may carry, and why those are missing that are.
 ///
 /// Tries each once a process: some milliseconds.

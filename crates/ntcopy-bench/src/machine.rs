@@ -15,13 +15,11 @@ use ntcopy_kernel::boot::HUGE_PAGES_VARIABLE;
 use ntcopy_record::{Cache, Machine, Topology};
 use serde::{Deserialize, Serialize};
 
-use crate::hardware;
+use crate::hardware::{self, KIND_VARIABLE};
 use crate::tcp;
 
 pub use debug::not_a_timing;
 
-/// Environment: the kernel's name in `ntcopy kernel`, set for what runs inside one.
-pub const KIND_VARIABLE: &str = "NTCOPY_KERNEL_KIND";
 /// Environment: the kernel's key in the cache.
 pub const KEY_VARIABLE: &str = "NTCOPY_KERNEL_KEY";
 /// Environment: [`HostFacts`] as JSON.

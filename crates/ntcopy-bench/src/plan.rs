@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::experiment::Mode;
 
-pub use cell::{CellPlan, CpuPair, Form, SMALLEST_HINTED_BYTES, Small};
+pub use cell::{CellPlan, CpuPair, Form, SURELY_IN_PAGES_BYTES, Small};
 pub use error::{Cpus, PlanError};
 pub use sysctl::{Sysctl, sysctls};
 

@@ -36,7 +36,7 @@ int main(void)
 		perror("send");
 		return 1;
 	}
-	support = ntcopy_socket_enable(pair[0], NTCOPY_SOCK_FLAGGED);
+	support = ntcopy_socket_enable(pair[0], NTCOPY_FLAGGED);
 	error = support < 0 ? support : 0;
 	if (error == 0)
 		error = send_all(pair[0], header, sizeof(header) - 1, NTCOPY_TEMPORAL, support);

@@ -248,9 +248,9 @@ void ntcopy_stream_destroy(ntcopy_stream *stream);
 /*
  * Opts a socket in, once, before its first hinted send: on a socket that did not
  * opt in the kernel ignores MSG_NTCOPY. setting says which sends are hinted, those
- * by write() and splice() included (<ntcopy/uapi.h>): NTCOPY_SOCK_FLAGGED those by
- * ntcopy_send() and with MSG_NTCOPY, NTCOPY_SOCK_EVERY every one, NTCOPY_SOCK_OBEY
- * every one without asking the kernel's rule, NTCOPY_SOCK_NONE none. The kernel is
+ * by write() included (<ntcopy/uapi.h>): from so many bytes on, 256 KiB for a stream
+ * and 4 KiB for datagrams if nothing was measured, and those by ntcopy_send() with its
+ * hint and with MSG_NTCOPY; NTCOPY_FLAGGED the latter alone; 0 none. The kernel is
  * asked first, then the module, which attaches the socket. Called again it changes
  * the setting. What a listener accepts has its setting.
  *
@@ -273,8 +273,9 @@ int ntcopy_socket_disable(int fd);
 
 /*
  * Who takes this socket's hints, and in *setting which of its sends are hinted:
- * NTCOPY_SOCK_NONE for one that did not opt in. NTCOPY_SUPPORT_NONE for one that
- * isn't attached to the module. Errors as there.
+ * 0 for one that did not opt in. The module rounds a number up to a power of two from
+ * 256 KiB on. NTCOPY_SUPPORT_NONE for one that isn't attached to the module. Errors as
+ * there.
  */
 int ntcopy_socket_mode(int fd, int *setting);
 
@@ -301,8 +302,8 @@ int ntcopy_socket_probe(void);
  * partial sends are the same with and without. SIGPIPE comes, as with send(2), unless
  * flags has MSG_NOSIGNAL, and NULL for bytes is -EFAULT.
  *
- *	>= 0		The bytes that were taken. What the kernel did with the hint is
- *			in /proc/net/ntcopy_stat.
+ *	>= 0		The bytes that were taken. What was done with the hint is
+ *			told by `ntcopy stat`.
  *	-EINVAL		hints; support; and what send(2) refuses with it.
  *	any other	Those of send(2), negative.
  */

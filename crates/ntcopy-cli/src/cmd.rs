@@ -11,6 +11,7 @@ pub mod module;
 pub mod probe;
 pub mod report;
 pub mod run;
+pub mod set;
 mod sources;
 pub mod stat;
 #[cfg(feature = "survey")]
@@ -70,10 +71,15 @@ pub fn unmeasured(failure: Failure) -> anyhow::Error {
 
 /// Says on standard error what went wrong, with its causes, and gives the exit code.
 pub fn fail(error: &anyhow::Error) -> ExitCode {
+    ExitCode::from(failed(error))
+}
+
+/// The same, for a process that this one has started.
+pub fn failed(error: &anyhow::Error) -> u8 {
     let ended = error.downcast_ref::<Ended>();
     if ended.is_none_or(|ended| !ended.why.is_empty()) {
         eprintln!("ntcopy: {error:#}");
     }
     let of_kernel = || error.downcast_ref().map(ntcopy_kernel::Error::exit_code);
-    ExitCode::from(ended.map(|ended| ended.code).or_else(of_kernel).unwrap_or(1))
+    ended.map(|ended| ended.code).or_else(of_kernel).unwrap_or(1)
 }

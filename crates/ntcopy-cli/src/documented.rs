@@ -104,11 +104,11 @@ fn every_command_in_the_documents_is_one() {
 fn a_command_that_is_none_is_found() {
     let text = "Say `ntcopy bench order --colums 1`.\n\
                 ```sh\nsudo ntcopy ddio ways 4 > x\n```\n\
-                \x20   ntcopy run --mode nt\n\
-                `ntcopy run --mode nt` or `ntcopy bench NAME --quick`\n";
+                \x20   ntcopy run --family tcp\n\
+                `ntcopy run --family tcp` or `ntcopy bench NAME --quick`\n";
     let commands = commands(text);
     let lines: Vec<&str> = commands.iter().map(|command| command.line.as_str()).collect();
-    let hinted = "ntcopy run --mode nt";
+    let hinted = "ntcopy run --family tcp";
     assert_eq!(lines, ["ntcopy bench order --colums 1", "ntcopy ddio ways 4 > x", hinted, hinted]);
     let refused: Vec<bool> = commands.iter().map(|found| refusal(found).is_some()).collect();
     assert_eq!(refused, [true, false, true, false]);

@@ -35,6 +35,7 @@ enum Command {
     Footprint(Box<cmd::footprint::Args>),
     Report(cmd::report::Args),
     Run(cmd::run::Args),
+    Set(cmd::set::Args),
     Stat(cmd::stat::Args),
     Try(cmd::r#try::Args),
     #[cfg(feature = "survey")]
@@ -71,6 +72,7 @@ pub fn main() -> ExitCode {
         Command::Footprint(args) => cmd::footprint::run(*args),
         Command::Report(args) => cmd::report::run(args),
         Command::Run(args) => cmd::run::run(args),
+        Command::Set(args) => cmd::set::run(args),
         Command::Stat(args) => cmd::stat::run(args),
         Command::Try(args) => cmd::r#try::run(args),
         #[cfg(feature = "survey")]

@@ -1,10 +1,11 @@
 //! What to set on a machine, by its records. Pure functions of records and of what the machine
 //! has set now.
 //!
-//! Advice is given where the figures carry it and nowhere else: a setting is recommended from the
-//! size on from which *every* cell that was measured wins, its whole interval above 1. Where none
-//! does, the advice is to leave it, with the figure. Where nothing was measured, the advice is the
-//! command that measures it. `docs/reference/measuring.md` says what each piece rests on.
+//! Advice is given where the figures carry it and nowhere else. Of sends it is the smallest length
+//! from which on no hinted one loses out of more data than the caches hold, where they win together;
+//! of copies and fills the size from which on every cell that was measured wins. Where none does, the
+//! advice is to leave it, with the figure. Where nothing was measured, the advice is the command that
+//! measures it. `docs/reference/measuring.md` says what each piece rests on.
 
 mod glibc;
 mod hints;
@@ -20,7 +21,7 @@ use serde::Serialize;
 use crate::judge::Claim;
 use crate::record::{Machine, Record};
 
-pub use hints::{Choice, is_round};
+pub use hints::{NT, is_round};
 pub use in_flight::{InFlight, for_program};
 
 /// What a piece of advice is about.
@@ -41,11 +42,6 @@ impl Topic {
         setting("glibc-memcpy", "glibc's memcpy: non-temporal from which size");
     pub const MEMSET_THRESHOLD: Topic =
         setting("glibc-memset", "glibc's memset: non-temporal from which size");
-    pub const HINTS: Topic = setting("net.core.ntcopy", "net.core.ntcopy: what becomes of hints");
-    pub const CACHE_BYTES: Topic = setting(
-        "net.core.ntcopy_cache_bytes",
-        "net.core.ntcopy_cache_bytes: the number of the kernel's rule",
-    );
     pub const RUN: Topic =
         setting("ntcopy-run", "ntcopy run: an unmodified program, its large sends hinted");
     pub const COPIES: Topic =
@@ -53,7 +49,6 @@ impl Topic {
     pub const COPIES_IN_USE: Topic =
         program("copies-in-use", "libntcopy: copies into a buffer in use");
     pub const FILLS: Topic = program("fills", "libntcopy: fills");
-    /// By the rule, or obeyed, whichever was chosen.
     pub const SENDS: Topic = program("sends", "hinted sends");
     /// Proxy and backend whole.
     pub const HTTP: Topic = program("http", "storaged and proxyd: hinted responses");
@@ -91,18 +86,10 @@ pub enum Decision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Value {
-    /// `name = value` of sysctl.
-    Sysctl { name: &'static str, value: u64 },
+    /// A socket's option.
+    Option { name: &'static str, value: u64 },
     /// `name=value` of `GLIBC_TUNABLES`.
     Glibc { name: &'static str, value: u64 },
-}
-
-/// The size from which on every cell that was measured wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WinsFrom {
-    pub bytes: u64,
-    /// Whether a smaller one loses.
-    pub loses_below: bool,
 }
 
 /// As JSON, it is what programs are told.
@@ -129,9 +116,9 @@ pub struct Advice {
     /// The command that would give evidence, or more of it.
     #[serde(rename = "measure", skip_serializing_if = "Option::is_none")]
     pub run: Option<Vec<String>>,
-    /// From which size on it pays, if it does so from one on.
+    /// The size in bytes from which on every cell wins, if there is one.
     #[serde(skip)]
-    pub wins_from: Option<WinsFrom>,
+    pub wins_from: Option<u64>,
     /// Which of the cells that were measured lose, in a sentence; none where nothing was.
     #[serde(skip)]
     pub costs: Option<String>,
@@ -174,22 +161,19 @@ pub struct ProfileFacts {
     pub fill_from_bytes: Option<u64>,
 }
 
-/// The machine that advice is for, and what is set on it now.
+/// The machine that advice is for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     pub machine: Machine,
     /// Its profile, if it has one that can be used.
     pub profile: Option<ProfileFacts>,
-    /// `net.core.ntcopy` and `net.core.ntcopy_cache_bytes` of the running kernel; none where it has
-    /// no such setting.
-    pub sysctls: [Option<u64>; 2],
 }
 
 impl Target {
     /// Another machine, as its records describe it.
     #[must_use]
     pub fn of(machine: Machine) -> Target {
-        Target { machine, profile: None, sysctls: [None; 2] }
+        Target { machine, profile: None }
     }
 }
 
@@ -199,19 +183,16 @@ pub fn advise(records: &[&Record], target: &Target) -> Vec<Advice> {
     let mut records = records.to_vec();
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
     let records = records.as_slice();
-    let choice = Choice::from_records(records);
-    let sends = hints::sends(records, choice);
+    let sends = hints::sends(records);
     // Those over unix sockets are always the first.
-    let chosen = (choice, &sends[0]);
+    let of_unix = &sends[0];
     let mut all = vec![
         glibc::advice(&glibc::MEMCPY, records, target),
         glibc::advice(&glibc::MEMSET, records, target),
-        hints::setting(records, chosen, target),
-        hints::cache_bytes(records, choice, target),
-        run::advice(records),
+        run::advice(of_unix),
     ];
     all.extend(rows::LIBRARY.iter().map(|row| row.advice(records, target)));
-    let hot_set = hints::hot_set(records, chosen);
+    let hot_set = hints::hot_set(records, of_unix);
     all.extend(sends);
     all.extend([rows::DAEMONS.advice(records, target), hot_set]);
     all

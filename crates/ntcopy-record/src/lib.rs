@@ -3,7 +3,7 @@
 //! A record is the seam between measuring and judging. This crate has its types and its format
 //! (`docs/reference/record.md`), and pure functions of records: [`stats`], [`judge`], [`verdict`],
 //! [`compare`] and [`advice`] need neither the machine nor the code that measured. [`units`] are
-//! those of records and command lines; [`file`] reads what somebody else wrote, and [`foreign`] makes
+//! those of records and command lines; [`mod@file`] reads what somebody else wrote, and [`foreign`] makes
 //! it safe to print.
 
 pub mod advice;
@@ -22,7 +22,7 @@ pub mod verdict;
 #[cfg(any(test, feature = "testing"))]
 pub use record::testing;
 pub use record::{
-    COUNTED_PERMILLE, Cache, Cell, CpuList, End, ExperimentKind, FILE_NAME, FORMAT,
+    COUNTED_PERMILLE, Cache, Cell, Counted, CpuList, End, ExperimentKind, FILE_NAME, FORMAT,
     HardwareCounter, Header, Line, Look, LookEnd, MISSES_PERMILLE, Machine, NoCpuList, NumaNode,
     Params, ReadError, Record, RunError, Sample, SharedCaches, Topology, Unavailable, add_counts,
     add_series, is_counting_mark, number, word,

@@ -5,6 +5,7 @@
 //! them into text.
 
 mod compact;
+mod counted;
 mod experiment;
 mod read;
 #[cfg(any(test, feature = "testing"))]
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use compact::add_series;
+pub use counted::Counted;
 pub use experiment::ExperimentKind;
 pub use read::{ReadError, Record};
 pub use topology::{CpuList, NoCpuList, NumaNode, SharedCaches, Topology};

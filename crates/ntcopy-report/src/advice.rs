@@ -160,7 +160,9 @@ fn headline_with_figure(advice: &Advice) -> String {
 pub(crate) fn headline(advice: &Advice) -> String {
     let setting = advice.setting.as_deref().unwrap_or("it");
     match advice.decision {
-        Decision::Set if advice.value.is_some() => format!("SET {setting}"),
+        Decision::Set if advice.topic.is_setting && advice.value.is_some() => {
+            format!("SET {setting}")
+        }
         Decision::Set => format!("USE {setting}"),
         Decision::Leave => format!("leave off {setting}"),
         Decision::AsItIs => "leave it as it is".to_owned(),

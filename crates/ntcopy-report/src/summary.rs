@@ -1,8 +1,7 @@
 //! What records come to before anything else is read: the advice about sends, in the words of
 //! `ntcopy advise`.
 
-use ntcopy_record::advice::{self, Advice, Choice, Decision, Target, Topic, Value};
-use ntcopy_record::stats::Verdict;
+use ntcopy_record::advice::{self, Advice, Decision, NT, Target, Topic, Value};
 use ntcopy_record::{Machine, Record, compare, verdict};
 
 use crate::advice::headline;
@@ -80,17 +79,16 @@ pub fn of(machine: &Machine, mut records: Vec<&Record>) -> Summary {
     let mut advice = advice::advise(&counted, &Target::of(machine.clone()));
     advice.retain(|one| !matches!(one.decision, Decision::NoEvidence | Decision::NotHere));
     let answer = sends(&advice).and_then(answer);
-    let choice = Choice::from_records(&counted);
-    let told = told(&advice, choice);
-    let set = told.iter().filter(|one| one.decision == Decision::Set);
-    let to_set: Vec<&str> = set.filter_map(|one| one.setting.as_deref()).collect();
-    let to_set = if to_set.is_empty() { "nothing".to_owned() } else { to_set.join("; ") };
+    let told = sends(&advice);
+    let to_set = told.filter(|sends| sends.decision == Decision::Set);
+    let to_set = to_set.and_then(|sends| sends.setting.clone());
+    let to_set = to_set.unwrap_or_else(|| "nothing".to_owned());
     let set = sends(&advice).filter(|sends| sends.decision == Decision::Set);
     let costs = set.and_then(|sends| Some(format!("{} {READER}", sends.costs.as_deref()?)));
     let settings = told.into_iter().map(setting).collect();
     let mut sentences: Vec<String> =
         sends(&advice).map(|sends| sends.why.clone()).into_iter().collect();
-    sentences.extend(hot::worst(&counted).and_then(|hot| hot.sentence(choice.mode)));
+    sentences.extend(hot::worst(&counted).and_then(|hot| hot.sentence(NT)));
     if sentences.is_empty() {
         // Nothing here says what to set for sends; the newest record says what it is about.
         let newest = records.first().map(|record| verdict::sentences(record));
@@ -104,39 +102,21 @@ fn sends(all: &[Advice]) -> Option<&Advice> {
     all.iter().find(|advice| advice.topic == Topic::SENDS)
 }
 
-/// `Hint large sends: 1.15x to 1.26x from 16 MiB in flight on; they lose below`.
+/// `Hint sends of 256 KiB and more, out of more data than the caches hold: 1.15x to 1.26x`
 fn answer(sends: &Advice) -> Option<String> {
     let gain = sends.gain.as_ref()?;
     let range = gain.range();
-    let answer = match (sends.decision, &sends.wins_from) {
-        (Decision::Set, Some(from)) => {
-            let loses = if from.loses_below { "; they lose below" } else { "" };
-            format!("Hint large sends: {range} from {} in flight on{loses}", text::size(from.bytes))
-        }
-        (Decision::Set, None) => format!("Hint large sends: {range}"),
-        (Decision::Leave, _) => format!("Leave hints off here: {range}"),
-        (Decision::AsItIs, _) if gain.verdict == Verdict::Equal => {
-            format!("Hints are as fast as plain sends here: {range}")
-        }
-        (Decision::AsItIs, _) => format!("Hint only what you measured: {range}"),
+    let answer = match (sends.decision, &sends.value) {
+        (Decision::Set, Some(Value::Option { value, .. })) => format!(
+            "Hint sends of {} and more, out of more data than the caches hold: {range}",
+            text::size(*value)
+        ),
+        (Decision::Set, _) => format!("Hint large sends: {range}"),
+        (Decision::Leave, _) => format!("Leave hints off here: {gain}"),
+        (Decision::AsItIs, _) => format!("Hints are as fast as plain sends here: {range}"),
         _ => format!("Whether hints pay here is unresolved: {range}"),
     };
     Some(answer)
-}
-
-/// What is advised about sends, and beside it what differs from what the kernel starts with; no number
-/// of the rule where that is not asked.
-fn told(all: &[Advice], choice: Choice) -> Vec<&Advice> {
-    let Some(sends) = sends(all) else { return Vec::new() };
-    let is_asked = |advice: &Advice| choice == Choice::RULE || advice.topic != Topic::CACHE_BYTES;
-    let beside = all.iter().filter(|advice| changes_default(advice) && is_asked(advice));
-    std::iter::once(sends).chain(beside).collect()
-}
-
-/// Whether a setting is other than what the kernel starts with: the rule.
-fn changes_default(advice: &Advice) -> bool {
-    let is_default = |name, value| name == Topic::HINTS.slug && value == 1;
-    matches!(advice.value, Some(Value::Sysctl { name, value }) if !is_default(name, value))
 }
 
 /// `USE SO_NTCOPY: 1.31x (1.28-1.35).`

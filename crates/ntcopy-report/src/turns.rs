@@ -57,9 +57,9 @@ pub(crate) fn json(record: &Record) -> Value {
     let results: Vec<Value> = outcome.iter().map(result).collect();
     let mut object = with_results(record, results);
     if let Some(outcome) = &outcome {
-        object["counted"] = json!(outcome.counted);
-        object["hinted_bytes"] = outcome.hinted_bytes().into();
-        object["nontemporal_part"] = outcome.nontemporal_part().into();
+        object["hinted_bytes"] = outcome.counted.hinted_bytes.into();
+        object["hinted_part"] = outcome.counted.hinted_part().into();
+        object["nontemporal_part"] = outcome.counted.bypassed_part().into();
         object["advice"] = outcome.advice().into();
     }
     if !record.errors.is_empty() {

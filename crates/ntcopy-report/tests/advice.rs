@@ -8,7 +8,7 @@ use ntcopy_record::advice::{Advice, Decision, Target, Topic, Value, advise};
 use ntcopy_report::advice::{Opening, Source, terminal};
 
 fn target(record: &Record) -> Target {
-    Target { machine: record.machine.clone(), profile: None, sysctls: [Some(0), None] }
+    Target { machine: record.machine.clone(), profile: None }
 }
 
 fn advice() -> (Vec<Advice>, Target) {
@@ -44,13 +44,12 @@ fn each_piece_has_its_setting_gain_reason_and_record() {
         "Advice from 1 record in a.\nSYNTHETIC CPU 9000 (AuthenticAMD-26-2-1), 2 CPUs, last-level \
          cache 32 MiB, glibc 2.36.\n",
         "\nverdict: It wins\n",
-        "advice  SET sysctl -w net.core.ntcopy=1",
-        "now     net.core.ntcopy = 0",
+        "advice  USE ntcopy run --min-bytes 256KiB -- PROGRAM",
+        "advice  USE SO_NTCOPY = 262144 (sends of 256 KiB and more) on unix sockets",
         "gain    1.25x (",
         "record  synthetic-sweep",
         "No evidence yet; these commands measure it\n",
         "      ntcopy bench memcpy --modes libc-tuned --libc-threshold 1MiB",
-        "net.core.ntcopy_cache_bytes: the number of the kernel's rule\n    advice  leave it as it is",
         "Not counted\n    1 x a byte was wrong in it\n        b\n",
     ] {
         assert!(text.contains(words), "{words:?} is missing:\n{text}");

@@ -164,7 +164,7 @@ fn turns_of_a_program_are_a_table_with_a_verdict_and_an_object() {
     assert!(text.contains("./sender a|b") && text.contains("2.00x (2.00-2.00)"), "{text}");
     let said = verdict::sentences(&turns).join(" ");
     assert!(said.starts_with("Win: hinted, the program is faster: 2.00x"), "{said}");
-    assert!(said.contains("no hinted byte"), "{said}");
+    assert!(said.contains("No hinted byte"), "{said}");
     let result = &json::object(&turns)["results"][0];
     assert_eq!((&result["ratio"], &result["median"]), (&2.0.into(), &1.0.into()));
     let mut few = turns.clone();

@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         total += done;
     }
     println!("sent {total} bytes");
-    for (name, bytes) in counters()?.since(&before)?.as_map() {
+    for (name, bytes) in counters()?.since(&before)?.named() {
         println!("{name} {bytes}");
     }
     Ok(())

@@ -76,6 +76,8 @@ pub mod libc;
 #[cfg(feature = "std")]
 pub mod profile;
 #[cfg(feature = "std")]
+pub mod recommended;
+#[cfg(feature = "std")]
 pub mod socket;
 
 pub use copy::{copy, copy_unfenced};

@@ -4,8 +4,8 @@
 //! says who takes the socket's hints, and goes with the socket from then on: a send asks nothing.
 //!
 //! A kernel with the series takes every socket. Any other kernel from 6.5 on can be given the
-//! module, which takes unix streams and UDP sockets. What a listener accepts has opted in where
-//! the listener has. The library asks the kernel first, then the module.
+//! module, which takes unix streams. What a listener accepts has opted in where the listener
+//! has. The library asks the kernel first, then the module.
 //!
 //! The module's device, `/dev/ntcopy`, is opened once, when the first question gets that far, and
 //! stays open (close-on-exec): until the process ends the module cannot be unloaded. A process that
@@ -17,7 +17,7 @@ mod stat;
 
 use std::ffi::c_int;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io, mem};
 
 pub use rustix::io::Errno;
@@ -34,31 +34,32 @@ use crate::uapi;
 pub enum Setting {
     /// None, whatever flag they carry: a socket that did not opt in.
     None,
+    /// Those of this many bytes and more, and those that carry `MSG_NTCOPY`. What is left of a
+    /// hinted send that was cut short stays hinted. The kernel takes no number below
+    /// [`uapi::MIN_BYTES`]; [`recommended`](crate::recommended) has one for each kind of socket.
+    From(u32),
     /// Those that carry `MSG_NTCOPY`.
     Flagged,
-    /// Every one.
-    Every,
-    /// Every one, and the kernel's rule is not asked.
-    Obey,
 }
 
 impl Setting {
-    /// All of them.
-    pub const ALL: [Setting; 4] = [Setting::None, Setting::Flagged, Setting::Every, Setting::Obey];
-
     /// The option's value.
     pub fn value(self) -> c_int {
         match self {
-            Setting::None => uapi::SOCK_NONE,
-            Setting::Flagged => uapi::SOCK_FLAGGED,
-            Setting::Every => uapi::SOCK_EVERY,
-            Setting::Obey => uapi::SOCK_OBEY,
+            Setting::None => 0,
+            Setting::From(bytes) => c_int::try_from(bytes).unwrap_or(uapi::FLAGGED),
+            Setting::Flagged => uapi::FLAGGED,
         }
     }
 
     /// The setting of the option's value; `None` for a value that the interface doesn't have.
     pub fn from_value(value: c_int) -> Option<Setting> {
-        Setting::ALL.into_iter().find(|setting| setting.value() == value)
+        match value {
+            0 => Some(Setting::None),
+            uapi::FLAGGED => Some(Setting::Flagged),
+            uapi::MIN_BYTES.. => Some(Setting::From(value.cast_unsigned())),
+            _ => None,
+        }
     }
 }
 
@@ -88,11 +89,12 @@ impl Support {
 /// (`SO_NTCOPY`), or the module, which attaches the socket. Called again it changes the setting.
 /// It needs no privilege, but for what the module's device asks.
 ///
-/// The answer is for the socket's sends: [`send`] takes it. Keep it with the socket.
+/// The answer is for the socket's sends: [`send`] takes it. Keep it with the socket. The module
+/// rounds a number up to a power of two, from 256 KiB on; [`mode`] says what it took.
 ///
 /// [`Support::None`]: the kernel doesn't have the option, and there is no module, or one of another
 /// series ([`other_series`]), or this process may not open its device, or the module cannot help
-/// this socket: it takes unix streams and UDP. (TCP has `tx-nocache-copy`, a feature of the device.)
+/// this socket: it takes unix streams. (TCP has `tx-nocache-copy`, a feature of the device.)
 ///
 /// # Errors
 ///
@@ -233,48 +235,47 @@ pub fn kernel_support() -> Support {
     probe().unwrap_or(Support::None)
 }
 
-/// What the kernel counted so far in this network namespace; `None` where it does not count.
+/// What was counted so far in this network namespace; `None` where neither the kernel nor a module
+/// counts.
 ///
 /// # Errors
 ///
-/// The file is there but cannot be read, or not understood.
+/// A file is there but cannot be read, or not understood.
 pub fn counters() -> Result<Option<Counters>, CountersError> {
-    Counters::read(Path::new(uapi::STAT_PATH))
+    Counters::in_folder(Path::new("/proc/net"))
 }
 
-/// [`counters`] from another file: another process's `/proc/PID/net/ntcopy_stat`, which counts in
-/// its network namespace, or a copy that was kept.
+/// [`counters`] of the network namespace that a process is in.
 ///
 /// # Errors
 ///
-/// The file is there but cannot be read, or not understood.
+/// Those of [`counters`].
+pub fn counters_of(pid: u32) -> Result<Option<Counters>, CountersError> {
+    Counters::in_folder(&PathBuf::from(format!("/proc/{pid}/net")))
+}
+
+/// [`counters`] from a copy that was kept, of `/proc/net/netstat` or of the module's file.
+///
+/// # Errors
+///
+/// Those of [`counters`].
 pub fn counters_in(path: &Path) -> Result<Option<Counters>, CountersError> {
     Counters::read(path)
 }
 
-/// The machine's settings; `None` for those that this kernel does not have, and in every network
-/// namespace but the first one, such as a container's: they hold there, and are not shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sysctls {
-    /// `net.core.ntcopy`, one of `uapi::SYSCTL_*`.
-    pub ntcopy: Option<u8>,
-    /// `net.core.ntcopy_cache_bytes`: a sender's bytes are copied normally while the pages that it
-    /// fills are filled again within so many copied bytes; 0: a third of the CPU's part of its
-    /// level-2 cache, on a Zen 4 of level 3.
-    pub cache_bytes: Option<u64>,
-}
-
-/// Reads the machine's settings.
-pub fn sysctl() -> Sysctls {
-    fn read<T: std::str::FromStr>(name: &str) -> Option<T> {
-        fs::read_to_string(Path::new("/proc/sys/net/core").join(name)).ok()?.trim().parse().ok()
-    }
-    Sysctls { ntcopy: read("ntcopy"), cache_bytes: read("ntcopy_cache_bytes") }
+/// `net.core.ntcopy`, one of `uapi::SYSCTL_*`; `None` where this kernel does not have it, and in
+/// every network namespace but the first one, such as a container's: it holds there, and is not
+/// shown.
+pub fn sysctl() -> Option<u8> {
+    fs::read_to_string("/proc/sys/net/core/ntcopy").ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SETTINGS: [Setting; 4] =
+        [Setting::None, Setting::From(256 << 10), Setting::From(4096), Setting::Flagged];
 
     #[test]
     fn the_probe_and_the_counters_file_agree() {
@@ -282,7 +283,7 @@ mod tests {
         assert_eq!(support, kernel_support());
         let counted = counters().expect("a counters file, if there, can be read");
         assert_eq!(support != Support::None, counted.is_some());
-        assert!(support != Support::None || sysctl().ntcopy.is_none());
+        assert!(support != Support::None || sysctl().is_none());
     }
 
     #[test]
@@ -290,12 +291,12 @@ mod tests {
         let (socket, peer) = std::os::unix::net::UnixStream::pair().unwrap();
         let support = kernel_support();
         assert_eq!(mode(&peer).map(|(_, setting)| setting), Ok(Setting::None), "the default");
-        for setting in Setting::ALL {
+        for setting in SETTINGS {
             assert_eq!(enable(&socket, setting), Ok(support), "{setting:?}");
             let expected = if support == Support::None { Setting::None } else { setting };
             assert_eq!(mode(&socket), Ok((support, expected)));
         }
-        assert_eq!(enable(&socket, Setting::Obey), Ok(support));
+        assert_eq!(enable(&socket, Setting::From(256 << 10)), Ok(support));
         assert_eq!(disable(&socket), Ok(support));
         // The kernel would take any socket, the module has those that are attached.
         let without = if support == Support::Kernel { support } else { Support::None };
@@ -326,10 +327,21 @@ mod tests {
 
     #[test]
     fn settings_are_read_back_from_their_values() {
-        for setting in Setting::ALL {
+        for setting in SETTINGS {
             assert_eq!(Setting::from_value(setting.value()), Some(setting));
         }
-        assert_eq!((Setting::from_value(-1), Setting::from_value(4)), (None, None));
+        for value in [c_int::MIN, -1, 1, 2, 3, uapi::MIN_BYTES - 1] {
+            assert_eq!(Setting::from_value(value), None, "{value}");
+        }
+        assert_eq!(Setting::From(u32::MAX).value(), uapi::FLAGGED, "no send is as long");
+    }
+
+    #[test]
+    fn a_number_that_the_kernel_refuses_is_an_error() {
+        let (socket, _peer) = std::os::unix::net::UnixStream::pair().unwrap();
+        let refused = enable(&socket, Setting::From(4095));
+        let without = kernel_support() == Support::None;
+        assert_eq!(refused, if without { Ok(Support::None) } else { Err(Errno::INVAL) });
     }
 
     #[test]
@@ -341,7 +353,7 @@ mod tests {
     #[test]
     fn a_file_is_an_error_not_an_absence() {
         let file = fs::File::open("/dev/null").unwrap();
-        for setting in Setting::ALL {
+        for setting in SETTINGS {
             assert_eq!(enable(&file, setting), Err(Errno::NOTSOCK));
         }
         assert_eq!(disable(&file), Err(Errno::NOTSOCK));

@@ -7,6 +7,7 @@ use clap::{ArgGroup, Parser};
 use httpd::options::{seconds, size};
 use httpd::{Options, Place, is_handed_sockets};
 use ntcopy::socket::{Setting, Support, kernel_support};
+use ntcopy::uapi;
 use rustls::ServerConfig;
 
 use crate::paths::prefix;
@@ -40,7 +41,7 @@ pub struct Config {
     #[arg(long, value_name = "ADDRESS")]
     pub backend: Place,
     /// How clients are sent to
-    #[arg(long, default_value = "adaptive")]
+    #[arg(long, default_value = "copy")]
     pub mode: Mode,
     /// Methods that are passed on
     #[arg(long, value_name = "NAME", default_values = METHODS)]
@@ -86,10 +87,8 @@ impl Config {
 pub enum Mode {
     /// Plainly.
     Copy,
-    /// Hinted, and the kernel obeys.
+    /// Hinted from a page on.
     Nt,
-    /// Hinted, and the kernel's rule decides.
-    Adaptive,
 }
 
 impl Mode {
@@ -97,8 +96,7 @@ impl Mode {
     pub fn setting(self) -> Option<Setting> {
         let setting = match self {
             Mode::Copy => None,
-            Mode::Nt => Some(Setting::Obey),
-            Mode::Adaptive => Some(Setting::Every),
+            Mode::Nt => Some(Setting::From(uapi::MIN_BYTES.cast_unsigned())),
         };
         setting.filter(|_| kernel_support() == Support::Kernel)
     }

@@ -27,6 +27,9 @@ pub struct Config {
     /// How bodies are sent
     #[arg(long, default_value = "auto")]
     pub mode: Mode,
+    /// With `--mode nt`: the shortest body that is hinted
+    #[arg(long, value_name = "SIZE", default_value = "256KiB", value_parser = size)]
+    pub min_bytes: u64,
     /// Largest object: a number of bytes, or one with KiB, MiB or GiB
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = size)]
     pub object_max: u64,

@@ -14,27 +14,36 @@ pub enum Mode {
     Auto,
     /// Ordinary sends.
     Copy,
-    /// Sends that are hinted, and obeyed.
+    /// Ordinary sends, and hinted ones for long bodies.
     Nt,
-    /// Sends that are hinted; the kernel's rule decides.
-    Adaptive,
     /// `sendfile`.
     Sendfile,
     /// `vmsplice`.
     Vmsplice,
 }
 
-/// The way of one response; `hints` says whether the hint is taken on its socket.
+/// What the way of a response is chosen by.
+#[derive(Debug, Clone, Copy)]
+pub struct Response {
+    /// The length of its body.
+    pub bytes: u64,
+    /// Whether a CPU of this machine reads the body right away.
+    pub cpu_reads: bool,
+    /// Whether the hint is taken on its socket.
+    pub hints: bool,
+}
+
+/// The way of one response; bodies of `min_bytes` and more are hinted where that was asked for.
 /// docs/reference/daemons.md has the reasons at length.
-pub fn choose(setting: Mode, bytes: u64, cpu_reads: bool, hints: bool) -> Mode {
+pub fn choose(setting: Mode, min_bytes: u64, response: Response) -> Mode {
+    let Response { bytes, cpu_reads, hints } = response;
     match setting {
         // One call, with the head.
         Mode::Auto if bytes < SMALL_BYTES => Mode::Copy,
         // A reader that uses its CPU makes the one copy there is, out of the page cache.
         Mode::Auto => Mode::Sendfile,
-        // A hint is given as asked, but never for bytes that a CPU reads right away: that is the
-        // one thing known to be wrong.
-        Mode::Nt | Mode::Adaptive if !hints || cpu_reads => Mode::Copy,
+        // Never for bytes that a CPU reads right away: that is the one thing known to be wrong.
+        Mode::Nt if bytes < min_bytes || !hints || cpu_reads => Mode::Copy,
         other => other,
     }
 }
@@ -45,6 +54,7 @@ mod tests {
 
     #[test]
     fn the_table() {
+        const NUMBER: u64 = 256 << 10;
         let big = 1 << 20;
         // Setting, bytes, a CPU reads, hints; what comes out.
         for (setting, bytes, cpu_reads, hints, mode) in [
@@ -53,15 +63,14 @@ mod tests {
             (Mode::Auto, SMALL_BYTES, false, true, Mode::Sendfile),
             (Mode::Auto, big, true, true, Mode::Sendfile),
             (Mode::Copy, big, false, true, Mode::Copy),
-            (Mode::Nt, 1, false, true, Mode::Nt),
+            (Mode::Nt, NUMBER - 1, false, true, Mode::Copy),
+            (Mode::Nt, NUMBER, false, true, Mode::Nt),
             (Mode::Nt, big, true, true, Mode::Copy),
             (Mode::Nt, big, false, false, Mode::Copy),
-            (Mode::Adaptive, big, false, true, Mode::Adaptive),
-            (Mode::Adaptive, big, true, true, Mode::Copy),
             (Mode::Sendfile, 1, true, true, Mode::Sendfile),
             (Mode::Vmsplice, big, false, true, Mode::Vmsplice),
         ] {
-            let chosen = choose(setting, bytes, cpu_reads, hints);
+            let chosen = choose(setting, NUMBER, Response { bytes, cpu_reads, hints });
             assert_eq!(chosen, mode, "{setting:?} {bytes} {cpu_reads} {hints}");
         }
     }

@@ -42,7 +42,7 @@ impl Service for Shared {
     fn report(&self, text: &mut Text) {
         Counters::tell(self.counters.iter(), text);
         let hints = u8::from(self.hints != Support::None);
-        let help = "1 if the kernel takes MSG_NTCOPY; if 0, nt and adaptive copy.";
+        let help = "1 if the kernel takes MSG_NTCOPY; if 0, nt copies.";
         text.family("gauge", "hints", help, hints);
     }
 }
@@ -87,7 +87,7 @@ fn announce(server: &Server) -> io::Result<()> {
 
 fn say_what_is_missing(shared: &Shared) {
     let mode = shared.config.mode;
-    let hinted = matches!(mode, Mode::Nt | Mode::Adaptive);
+    let hinted = mode == Mode::Nt;
     match (shared.hints, hinted) {
         (Support::None, true) => {
             let why = ntcopy::socket::other_series().map_or_else(

@@ -16,7 +16,7 @@ use crate::condition::{Current, Verdict};
 use crate::key::key_of;
 use crate::plan::plan;
 use crate::request::{Method, Request, parse};
-use crate::send::{Outgoing, Set, choose};
+use crate::send::{Outgoing, Response, Set, choose};
 use crate::shared::{Work, Worker};
 use crate::store::{CONDITION, Query, Store, StoreError, Upload};
 
@@ -72,7 +72,9 @@ async fn exchange(
     let Answer { status, head, in_head, body, keep_alive } = answer;
     let body_bytes = body.as_ref().map_or(0, |body| body.range.end - body.range.start);
     let hints = worker.shared.hints != Support::None;
-    let mode = choose(worker.shared.config.mode, body_bytes, cpu_reads, hints);
+    let config = &worker.shared.config;
+    let response = Response { bytes: body_bytes, cpu_reads, hints };
+    let mode = choose(config.mode, config.min_bytes, response);
     let outgoing = Outgoing::new(head, body, mode, conn.stream.as_fd(), set);
     let sending = Sending { worker, conn, name, started, status, in_head, body_bytes, outgoing };
     sending.send().await.ok().map(|()| keep_alive)

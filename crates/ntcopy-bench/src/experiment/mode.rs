@@ -6,10 +6,8 @@ use ntcopy_record::lists::unique;
 pub enum Mode {
     /// A plain `send()`: the baseline.
     Copy,
-    /// `send()` with `MSG_NTCOPY` on a socket whose `SO_NTCOPY` says obey.
+    /// `send()` with `MSG_NTCOPY`, whatever its size.
     Nt,
-    /// `send()` with `MSG_NTCOPY` on a socket that leaves the decision to the kernel's rule.
-    Adaptive,
     /// `vmsplice()` of the object's pages into a pipe, spliced on to the socket: no copy.
     Vmsplice,
     /// No send at all: what a victim does when left alone. Not for a user to name.
@@ -20,20 +18,19 @@ words!(
     Mode,
     Copy = "copy",
     Nt = "nt",
-    Adaptive = "adaptive",
     Vmsplice = "vmsplice";
     not to be named: Idle = "idle"
 );
 
 impl Mode {
     pub fn is_hinted(self) -> bool {
-        matches!(self, Mode::Nt | Mode::Adaptive)
+        self == Mode::Nt
     }
 
     /// What a user of the mode has to know, if there is something.
     pub fn caveat(self) -> Option<&'static str> {
         match self {
-            Mode::Copy | Mode::Nt | Mode::Adaptive | Mode::Idle => None,
+            Mode::Copy | Mode::Nt | Mode::Idle => None,
             Mode::Vmsplice => Some(
                 "vmsplice sends the pages themselves: the buffer must not be touched again until \
                  the reader is done with it",
@@ -47,20 +44,18 @@ impl Mode {
 pub enum NetMode {
     Copy,
     Nt,
-    Adaptive,
     /// Plain sends through devices whose feature `tx-nocache-copy` is on: what the kernel has had
     /// since 2011 for all TCP senders of a device at once.
     Nocache,
 }
 
-words!(NetMode, Copy = "copy", Nt = "nt", Adaptive = "adaptive", Nocache = "nocache");
+words!(NetMode, Copy = "copy", Nt = "nt", Nocache = "nocache");
 
 impl NetMode {
     pub fn sends(self) -> Mode {
         match self {
             NetMode::Copy | NetMode::Nocache => Mode::Copy,
             NetMode::Nt => Mode::Nt,
-            NetMode::Adaptive => Mode::Adaptive,
         }
     }
 }
@@ -80,6 +75,6 @@ mod tests {
             assert_eq!(mode.to_string().parse(), Ok(*mode));
         }
         let text = "idle".parse::<Mode>().unwrap_err();
-        assert_eq!(text, "`idle`: one of copy, nt, adaptive, vmsplice");
+        assert_eq!(text, "`idle`: one of copy, nt, vmsplice");
     }
 }

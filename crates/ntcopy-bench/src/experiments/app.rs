@@ -54,18 +54,15 @@ pub enum AppMode {
     Copy,
     /// The program as it is, with small requests only.
     Idle,
-    /// Hinted by `ntcopy run`; the kernel's rule decides.
-    Adaptive,
-    /// Hinted by `ntcopy run`; every hint is obeyed.
+    /// Its large sends hinted by `ntcopy run`.
     Nt,
 }
 
-words!(AppMode, Copy = "copy", Idle = "idle", Adaptive = "adaptive", Nt = "nt");
+words!(AppMode, Copy = "copy", Idle = "idle", Nt = "nt");
 
 impl AppMode {
     pub fn sends(self) -> Mode {
         match self {
-            AppMode::Adaptive => Mode::Adaptive,
             AppMode::Nt => Mode::Nt,
             _ => Mode::Copy,
         }
@@ -101,7 +98,7 @@ reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct Settings {
-    /// Modes to compare with copy and idle [default: adaptive,nt]
+    /// Modes to compare with copy and idle [default: nt]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<AppMode>,
     /// Size of a large value [default: 1MiB]

@@ -84,11 +84,10 @@ kinds! {
     Write = "write", "pwrite() to a file in the page cache";
     Pipe = "pipe", "write() to a pipe, read() from it";
     Send = "send", "send() on a unix socket, spliced to /dev/null";
-    SendHinted = "send-hinted", "the same, every send hinted: the kernel's rule decides";
-    SendObeyed = "send-obeyed", "the same, every hint obeyed";
+    SendHinted = "send-hinted", "the same, hinted";
     SendRead = "send-read", "send() on a unix socket, read by recv()";
     Tcp = "tcp", "send() on a TCP connection over the loopback, spliced to /dev/null";
-    TcpObeyed = "tcp-obeyed", "the same, every hint obeyed";
+    TcpHinted = "tcp-hinted", "the same, hinted";
     Sendfile = "sendfile", "sendfile() to a unix socket, spliced to /dev/null";
     Splice = "splice", "splice() of a file into a pipe, and on to /dev/null";
     Vmsplice = "vmsplice", "vmsplice() of a buffer into a pipe, spliced to /dev/null";
@@ -99,7 +98,7 @@ pub const TABLE: &[Kind] = Kind::ALL;
 
 impl Kind {
     pub fn is_hinted(self) -> bool {
-        matches!(self, Kind::SendHinted | Kind::SendObeyed | Kind::TcpObeyed)
+        matches!(self, Kind::SendHinted | Kind::TcpHinted)
     }
 
     /// The call with the bytes that it has where none are named.

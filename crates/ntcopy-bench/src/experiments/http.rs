@@ -72,8 +72,8 @@ impl Stack {
         match self {
             Stack::StoragedProxyd | Stack::HaproxyStoraged | Stack::NginxStoraged => HttpMode::ALL,
             Stack::HaproxyNginx | Stack::NginxNginx | Stack::HaproxyExample => {
-                use HttpMode::{Adaptive, Copy, Nt, Sendfile};
-                &[Copy, Nt, Adaptive, Sendfile]
+                use HttpMode::{Copy, Nt, Sendfile};
+                &[Copy, Nt, Sendfile]
             }
         }
     }
@@ -98,7 +98,6 @@ impl Stack {
 pub enum HttpMode {
     Copy,
     Nt,
-    Adaptive,
     /// The backend sends the file's pages by reference and copies nothing.
     Sendfile,
     /// The backend gives away the pages of a mapping, through a pipe.
@@ -111,7 +110,6 @@ words!(
     HttpMode,
     Copy = "copy",
     Nt = "nt",
-    Adaptive = "adaptive",
     Sendfile = "sendfile",
     Vmsplice = "vmsplice",
     Auto = "auto"
@@ -122,7 +120,6 @@ impl HttpMode {
     pub fn sends(self) -> Mode {
         match self {
             HttpMode::Nt => Mode::Nt,
-            HttpMode::Adaptive => Mode::Adaptive,
             _ => Mode::Copy,
         }
     }
@@ -179,7 +176,7 @@ pub struct Settings {
     /// haproxy+nginx, nginx+nginx [default: storaged+proxyd]
     #[arg(long = "stack", value_name = "LIST", value_delimiter = ',')]
     pub stacks: Vec<Stack>,
-    /// Modes to compare with the baseline [default: nt,adaptive,sendfile]
+    /// Modes to compare with the baseline [default: nt,sendfile]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<HttpMode>,
     /// Mode of the first stack that all are compared with, and whose rate counts [default: copy]

@@ -45,7 +45,7 @@ reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Modes to compare with copy [default: nt,adaptive; with --veth also nocache]
+    /// Modes to compare with copy [default: nt; with --veth also nocache]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<NetMode>,
     /// Families: tcp, tcp6, udp, udp6, udp-gso (UDP with segmentation offload) [default: tcp,udp; with --quick tcp]

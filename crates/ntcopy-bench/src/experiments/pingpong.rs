@@ -41,7 +41,7 @@ reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq)]
 pub struct Settings {
-    /// Modes to compare with copy [default: nt,adaptive]
+    /// Modes to compare with copy [default: nt]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<NetMode>,
     /// Families: unix, tcp, tcp6, udp, udp6 [default: unix,tcp,udp]

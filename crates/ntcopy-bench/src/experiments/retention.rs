@@ -29,7 +29,7 @@ reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Modes to measure beside idle [default: copy,nt,adaptive]
+    /// Modes to measure beside idle [default: copy,nt]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<String>,
     /// Sizes of the other program's hot set [default: 512KiB]
@@ -134,7 +134,7 @@ mod tests {
     fn idle_is_always_measured() {
         let settings = Settings { modes: vec!["nt".to_owned()], ..Settings::default() };
         assert_eq!(settings.all_modes().unwrap(), [Mode::Copy, Mode::Idle, Mode::Nt]);
-        assert_eq!(Settings::default().all_modes().unwrap().len(), 4);
+        assert_eq!(Settings::default().all_modes().unwrap().len(), 3);
     }
 
     #[test]

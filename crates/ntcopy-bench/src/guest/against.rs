@@ -66,8 +66,8 @@ impl Against {
     /// The modes of a boot where none are asked for.
     pub fn modes(&self) -> &'static [Mode] {
         match self {
-            Against::Unpatched | Against::Series(_) => &[Mode::Copy, Mode::Nt, Mode::Adaptive],
-            Against::Module => &[Mode::Nt, Mode::Adaptive],
+            Against::Unpatched | Against::Series(_) => &[Mode::Copy, Mode::Nt],
+            Against::Module => &[Mode::Nt],
         }
     }
 
@@ -379,10 +379,10 @@ mod tests {
 
     #[test]
     fn plain_sends_have_a_name_in_each_kernel_and_hinted_ones_their_own() {
-        let modes = ["copy", "nt", "adaptive"];
+        let modes = ["copy", "nt"];
         let [unpatched, patched] = names(&Against::Unpatched, &modes);
         assert_eq!(unpatched, [("copy", UNPATCHED), (IDLE, IDLE)]);
-        assert_eq!(patched, [("copy", PATCHED), ("nt", "nt"), ("adaptive", "adaptive")]);
+        assert_eq!(patched, [("copy", PATCHED), ("nt", "nt")]);
         assert_eq!(Against::Unpatched.form(&modes), "boots-with-hints");
         // A record of plain sends alone is called what it always was.
         assert_eq!(Against::Unpatched.form(&modes[..1]), "boots");

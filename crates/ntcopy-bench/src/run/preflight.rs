@@ -21,10 +21,9 @@ use crate::plan::{CellPlan, Form, Plan, Sysctl, sysctls};
 pub fn unavailable(mode: Mode) -> Result<Option<String>, Failure> {
     match mode {
         Mode::Copy | Mode::Idle => Ok(None),
-        Mode::Nt | Mode::Adaptive => match ntcopy::socket::probe() {
+        Mode::Nt => match ntcopy::socket::probe() {
             Ok(Support::None) | Err(Errno::PROTO) => Ok(Some(no_msg_ntcopy())),
-            Ok(Support::Kernel | Support::Module) if mode == Mode::Adaptive => Ok(not_adaptive()),
-            Ok(Support::Kernel | Support::Module) => Ok(None),
+            Ok(Support::Kernel | Support::Module) => Ok(switched_off()),
             Err(errno) => Err(Failure::os("cannot ask for SO_NTCOPY")(errno)),
         },
         Mode::Vmsplice => {
@@ -39,20 +38,11 @@ pub fn unavailable(mode: Mode) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Why the kernel does not decide by itself what to do with a hint.
-fn not_adaptive() -> Option<String> {
-    match ntcopy::socket::sysctl().ntcopy {
-        Some(uapi::SYSCTL_RULE) => None,
-        Some(other) => Some(format!(
-            "net.core.ntcopy is {other}, and only with {} its rule decides what becomes of a \
-             hint: sysctl -w net.core.ntcopy={0}, if this kernel takes it",
-            uapi::SYSCTL_RULE
-        )),
-        None => Some(
-            "net.core.ntcopy is not to be seen here: only the first network namespace shows it"
-                .to_owned(),
-        ),
-    }
+/// Why hints do nothing on this kernel, if they don't.
+fn switched_off() -> Option<String> {
+    (ntcopy::socket::sysctl() == Some(uapi::SYSCTL_OFF)).then(|| {
+        "net.core.ntcopy is 0, and hints are ignored: sysctl -w net.core.ntcopy=1".to_owned()
+    })
 }
 
 /// Makes sure that there may be as many sockets as the plan wants, and that

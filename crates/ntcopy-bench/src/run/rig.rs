@@ -258,9 +258,11 @@ impl Rig {
         };
         let events = self.hardware.stop();
         let sent = clocked.bytes + beside.bytes;
-        let objects = sent / self.cell.object_bytes;
-        let too_small = objects * self.cell.too_small_bytes();
-        let due = Due::Exactly { bytes: sent, too_small, may_be_read: false };
+        let is_small_clocked =
+            matches!(self.cell.form, Form::TwoSenders { small, .. } if small.is_clocked);
+        let bulk_bytes = if is_small_clocked { beside.bytes } else { clocked.bytes };
+        let objects = bulk_bytes / self.cell.object_bytes;
+        let due = Due::All { bytes: sent, bypassed: objects * self.cell.bypassing_bytes() };
         clocked.counters = proof.check(&format!("mode {mode} sent {sent} bytes"), mode, due)?;
         clocked.counters.extend(events);
         Ok(clocked)

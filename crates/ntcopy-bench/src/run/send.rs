@@ -40,7 +40,7 @@ impl Sender {
     pub fn send(&self, socket: BorrowedFd<'_>, mode: Mode, bytes: &[u8]) -> Result<(), Failure> {
         match mode {
             Mode::Copy => self.send_copying(socket, bytes, SendFlags::NOSIGNAL),
-            Mode::Nt | Mode::Adaptive => {
+            Mode::Nt => {
                 let hint = SendFlags::from_bits_retain(uapi::MSG_NTCOPY);
                 self.send_copying(socket, bytes, SendFlags::NOSIGNAL | hint)
             }
@@ -115,9 +115,8 @@ impl Sender {
 
 pub fn setting(mode: Mode) -> Setting {
     match mode {
-        Mode::Nt => Setting::Obey,
-        // Each send carries the flag, and the kernel's rule decides.
-        Mode::Adaptive => Setting::Flagged,
+        // Each send carries the flag.
+        Mode::Nt => Setting::Flagged,
         Mode::Copy | Mode::Vmsplice | Mode::Idle => Setting::None,
     }
 }
@@ -144,4 +143,4 @@ pub fn no_msg_ntcopy() -> String {
 
 /// Why they are not on a socket that the module does not take.
 const NOT_BY_THE_MODULE: &str =
-    "this kernel has MSG_NTCOPY by ntcopy.ko, for unix streams and UDP; try --kernel um";
+    "this kernel has MSG_NTCOPY by ntcopy.ko, for unix streams; try --kernel um";

@@ -20,10 +20,10 @@ static void errors(int support, int is_checked)
 	memset(&empty, 0, sizeof(empty));
 	file = open("/dev/null", O_RDONLY);
 	CHECK(file >= 0);
-	CHECK_IS(ntcopy_socket_enable(file, NTCOPY_SOCK_FLAGGED), -ENOTSOCK);
-	CHECK_IS(ntcopy_socket_enable(-1, NTCOPY_SOCK_FLAGGED), -EBADF);
-	CHECK_IS(ntcopy_socket_enable(-2, NTCOPY_SOCK_FLAGGED), -EBADF);
-	CHECK_IS(ntcopy_socket_enable(1 << 20, NTCOPY_SOCK_FLAGGED), -EBADF);
+	CHECK_IS(ntcopy_socket_enable(file, NTCOPY_FLAGGED), -ENOTSOCK);
+	CHECK_IS(ntcopy_socket_enable(-1, NTCOPY_FLAGGED), -EBADF);
+	CHECK_IS(ntcopy_socket_enable(-2, NTCOPY_FLAGGED), -EBADF);
+	CHECK_IS(ntcopy_socket_enable(1 << 20, NTCOPY_FLAGGED), -EBADF);
 	CHECK_IS(ntcopy_socket_disable(file), -ENOTSOCK);
 	CHECK_IS(ntcopy_socket_disable(-1), -EBADF);
 	CHECK_IS(ntcopy_socket_mode(file, &setting), -ENOTSOCK);
@@ -38,19 +38,19 @@ static void errors(int support, int is_checked)
 	CHECK_IS(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	CHECK_IS(ntcopy_socket_mode(pair[0], &setting),
 		 support == NTCOPY_SUPPORT_KERNEL ? support : NTCOPY_SUPPORT_NONE);
-	CHECK_IS(setting, NTCOPY_SOCK_NONE);
+	CHECK_IS(setting, 0);
 	CHECK_IS(ntcopy_socket_enable(pair[0], -1), -EINVAL);
-	CHECK_IS(ntcopy_socket_enable(pair[0], NTCOPY_SOCK_OBEY + 1), -EINVAL);
+	CHECK_IS(ntcopy_socket_enable(pair[0], NTCOPY_MIN_BYTES - 1), -EINVAL);
 	CHECK_IS(ntcopy_send(pair[0], bytes, 1, 0, NTCOPY_NONTEMPORAL, -EINVAL), -EINVAL);
 	CHECK_IS(ntcopy_send(pair[0], bytes, 1, 0, NTCOPY_AUTO, 3), -EINVAL);
 	CHECK_IS(ntcopy_send(pair[0], bytes, 1, 0, 1U << 4, support), -EINVAL);
-	CHECK_IS(ntcopy_socket_enable(pair[0], NTCOPY_SOCK_OBEY), support);
+	CHECK_IS(ntcopy_socket_enable(pair[0], (256 << 10)), support);
 	CHECK_IS(ntcopy_socket_mode(pair[0], &setting), support);
-	CHECK_IS(setting, support == NTCOPY_SUPPORT_NONE ? NTCOPY_SOCK_NONE : NTCOPY_SOCK_OBEY);
+	CHECK_IS(setting, support == NTCOPY_SUPPORT_NONE ? 0 : (256 << 10));
 	CHECK_IS(ntcopy_socket_disable(pair[0]), support);
 	CHECK_IS(ntcopy_socket_mode(pair[0], NULL),
 		 support == NTCOPY_SUPPORT_KERNEL ? support : NTCOPY_SUPPORT_NONE);
-	CHECK_IS(ntcopy_socket_enable(pair[0], NTCOPY_SOCK_FLAGGED), support);
+	CHECK_IS(ntcopy_socket_enable(pair[0], NTCOPY_FLAGGED), support);
 	if (!is_checked) {
 		CHECK_IS(ntcopy_send(pair[0], NULL, 1, 0, NTCOPY_NONTEMPORAL, support), -EFAULT);
 		CHECK_IS(ntcopy_sendmsg(pair[0], NULL, 0, NTCOPY_NONTEMPORAL, support), -EFAULT);
@@ -74,7 +74,7 @@ static void with_control(unsigned int hints, int support)
 	int pair[2], fd;
 
 	CHECK_IS(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-	CHECK(ntcopy_socket_enable(pair[0], NTCOPY_SOCK_EVERY) >= NTCOPY_SUPPORT_NONE);
+	CHECK(ntcopy_socket_enable(pair[0], NTCOPY_MIN_BYTES) >= NTCOPY_SUPPORT_NONE);
 	memset(&msg, 0, sizeof(msg));
 	memset(&control, 0, sizeof(control));
 	msg.msg_iov = pieces;
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
 		/* A stock kernel ignores the flag on these sockets. */
 		with_control(hints[at], NTCOPY_SUPPORT_KERNEL);
 		CHECK_IS(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-		CHECK_IS(ntcopy_socket_enable(pair[0], NTCOPY_SOCK_FLAGGED), support);
+		CHECK_IS(ntcopy_socket_enable(pair[0], NTCOPY_FLAGGED), support);
 		CHECK_IS(ntcopy_send(pair[0], "abc", 3, 0, hints[at], support), 3);
 		CHECK_IS(read(pair[1], got, sizeof(got)), 3);
 		CHECK(memcmp(got, "abc", 3) == 0);

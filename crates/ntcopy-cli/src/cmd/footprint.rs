@@ -21,7 +21,7 @@ const HELP: &str = "\
 Examples:
   ntcopy footprint                                  a table of calls, 128 KiB each
   ntcopy footprint copy:256KiB copy-nt:256KiB fill:1MiB
-  ntcopy footprint --kernel um send:128KiB send-obeyed:128KiB
+  ntcopy footprint --kernel um send:128KiB send-hinted:128KiB
 
 A set of lines is walked until the cache holds it, the call is made, and each line is loaded with \
 the clock running: one that takes longer than a hit was displaced. No counter and no privilege is \

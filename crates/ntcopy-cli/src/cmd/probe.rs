@@ -61,7 +61,6 @@ pub struct KernelFound {
     /// Why the kernel could not be asked, if so.
     pub probe_error: Option<String>,
     pub sysctl_ntcopy: Option<u8>,
-    pub sysctl_ntcopy_cache_bytes: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -112,7 +111,6 @@ fn kernel() -> KernelFound {
         });
         Support::None
     });
-    let sysctl = socket::sysctl();
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     KernelFound {
         release: uname.release().to_string_lossy().into_owned(),
@@ -122,8 +120,7 @@ fn kernel() -> KernelFound {
         msg_ntcopy: support != Support::None,
         support: support.name(),
         probe_error,
-        sysctl_ntcopy: sysctl.ntcopy,
-        sysctl_ntcopy_cache_bytes: sysctl.cache_bytes,
+        sysctl_ntcopy: socket::sysctl(),
     }
 }
 

@@ -12,34 +12,36 @@ use ntcopy::socket::Counters;
 use ntcopy::{socket, uapi};
 
 /// What a user should know where the kernel's setting is 0.
-pub const OFF: &str = "net.core.ntcopy is 0: hints are ignored, and nothing is counted";
+pub const OFF: &str = "net.core.ntcopy is 0: hints are ignored, and no hinted byte is counted";
 
 const HELP: &str = "\
 Examples:
-  ntcopy stat                              what was counted so far, and why
+  ntcopy stat                              what was counted so far, and what that says
   watch ntcopy stat                        the same, again and again
   ntcopy stat --pid $(pidof -s storaged)   in the network namespace of that process
-  ntcopy stat --json | jq .nontemporal_share
+  ntcopy stat --json | jq .hinted_bytes
   ntcopy stat --prometheus                 the counters as Prometheus reads them
   ntcopy stat --prometheus --out /var/lib/prometheus/node-exporter/ntcopy.prom
 
-Every byte that a hinted send accepted is counted once: as non-temporal, or under the reason why \
-it was copied normally. The kernel counts per network namespace. The keys of --json are those of \
-/proc/net/ntcopy_stat, in bytes; nontemporal_share is null where nothing was hinted.
+Three counters, of each network namespace: the bytes that were sent on sockets that opted in; of \
+these, the bytes of hinted sends; of these, the bytes of sends of which at least one piece went past \
+the caches. The first two tell a number that is too high from a socket that did not opt in, the \
+last two that the kernel declined. nstat shows the kernel's as TcpExtNtcopyBytes, \
+TcpExtNtcopyHintedBytes and TcpExtNtcopyBypassedBytes; the module's are in /proc/net/ntcopy.
 
---prometheus prints ntcopy_hinted_bytes_total by outcome, ntcopy_available and ntcopy_setting. --out \
-replaces FILE whole, so that node_exporter's textfile collector never reads half of one; \
-ntcopy-stat.timer does so every 15 s. On a kernel without the counters the text says \
-ntcopy_available 0.
+--prometheus prints ntcopy_bytes_total, ntcopy_hinted_bytes_total, ntcopy_bypassed_bytes_total, \
+ntcopy_available and ntcopy_setting. --out replaces FILE whole, so that node_exporter's textfile \
+collector never reads half of one; ntcopy-stat.timer does so every 15 s. On a kernel without the \
+counters the text says ntcopy_available 0.
 
 Ends with 3 on a kernel that does not know MSG_NTCOPY, and has not the module either.";
 
 #[derive(clap::Args)]
 #[command(
     about = "Show what the kernel did with the hints",
-    long_about = "Show what the kernel did with the hints so far: the hinted bytes, the share of \
-                  them that was copied non-temporally, and that of every reason for which the \
-                  others were not. Needs no root and changes nothing.",
+    long_about = "Show what the kernel did with the hints so far: the bytes that were sent on \
+                  sockets that opted in, how many of them were hinted, and how many of these went \
+                  past the caches. Needs no root and changes nothing.",
     after_help = HELP
 )]
 pub struct Args {
@@ -55,52 +57,57 @@ pub struct Args {
     /// Look into the network namespace of this process
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
-    /// Read the counters from FILE, such as a copy that was kept
+    /// Read the counters from FILE, a copy of /proc/net/netstat or /proc/net/ntcopy
     #[arg(long, value_name = "FILE", conflicts_with = "pid")]
     file: Option<PathBuf>,
 }
 
-/// Whose counters, and where they are.
-struct Source {
-    path: PathBuf,
-    pid: Option<u32>,
-    is_file: bool,
+/// Whose counters.
+enum Source {
+    Own,
+    Process(u32),
+    File(PathBuf),
 }
 
 impl Source {
     fn new(args: &Args) -> Self {
-        let path = match (&args.file, args.pid) {
-            (Some(file), _) => file.clone(),
-            (None, Some(pid)) => PathBuf::from(format!("/proc/{pid}/net/ntcopy_stat")),
-            (None, None) => PathBuf::from(uapi::STAT_PATH),
-        };
-        Source { path, pid: args.pid, is_file: args.file.is_some() }
+        match (&args.file, args.pid) {
+            (Some(file), _) => Source::File(file.clone()),
+            (None, Some(pid)) => Source::Process(pid),
+            (None, None) => Source::Own,
+        }
     }
 
     /// `None` where there are no counters to be read.
     fn read(&self) -> anyhow::Result<Option<Counters>> {
-        Ok(socket::counters_in(&self.path)?)
+        Ok(match self {
+            Source::Own => socket::counters(),
+            Source::Process(pid) => socket::counters_of(*pid),
+            Source::File(file) => socket::counters_in(file),
+        }?)
     }
 
     /// Why there is nothing to be read, from the outset.
     fn absence(&self) -> anyhow::Result<ExitCode> {
-        if self.is_file {
-            bail!("there is no file {}", self.path.display());
+        match self {
+            Source::File(file) if !file.exists() => bail!("there is no file {}", file.display()),
+            Source::File(file) => bail!("{} has none of the counters", file.display()),
+            Source::Process(pid) if !Path::new(&format!("/proc/{pid}")).exists() => {
+                bail!("there is no process {pid}")
+            }
+            Source::Process(_) | Source::Own => eprintln!(
+                "ntcopy: this kernel does not know MSG_NTCOPY: it does not count {}. The module \
+                 brings it (ntcopy module status); a kernel that has it: ntcopy kernel boot -- \
+                 COMMAND",
+                uapi::STAT_BYTES
+            ),
         }
-        if let Some(pid) = self.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            bail!("there is no process {pid}");
-        }
-        eprintln!(
-            "ntcopy: this kernel does not know MSG_NTCOPY: it has no {}. The module brings it \
-             (ntcopy module status); a kernel that has it: ntcopy kernel boot -- COMMAND",
-            uapi::STAT_PATH
-        );
         Ok(ExitCode::from(super::NOT_AVAILABLE))
     }
 
     /// The machine's net.core.ntcopy, where it is to be seen; a file may be another machine's.
     fn setting(&self) -> Option<u8> {
-        if self.is_file { None } else { socket::sysctl().ntcopy }
+        if matches!(self, Source::File(_)) { None } else { socket::sysctl() }
     }
 }
 
@@ -115,12 +122,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if source.setting() == Some(uapi::SYSCTL_OFF) {
         eprintln!("ntcopy: {OFF}");
     }
-    print!("{}", if args.json { json::totals(&counters) } else { text::totals(&counters) });
+    print!("{}", if args.json { json::totals(&counters)? } else { text::totals(&counters) });
     Ok(ExitCode::SUCCESS)
-}
-
-/// Bytes that hinted sends accepted: the sum over all that is counted, also under names that only
-/// a later kernel knows.
-fn hinted_bytes(counters: &Counters) -> u64 {
-    counters.as_map().values().fold(0, |sum, bytes| sum.saturating_add(*bytes))
 }

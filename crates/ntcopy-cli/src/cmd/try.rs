@@ -110,7 +110,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
 
 fn on_this_kernel(args: &Args, how: &How) -> anyhow::Result<ExitCode> {
     let hinting = Hinting::of(&args.hint, &args.command[0])?;
-    if !args.anyway && !hinting.obstacles.is_empty() {
+    if !args.anyway && hinting.in_the_way().next().is_some() {
         return Ok(refused(&hinting));
     }
     let plan = Plan {
@@ -126,7 +126,7 @@ fn on_this_kernel(args: &Args, how: &How) -> anyhow::Result<ExitCode> {
 
 /// Says why the hint would reach no socket, and what to do.
 fn refused(hinting: &Hinting) -> ExitCode {
-    for obstacle in &hinting.obstacles {
+    for obstacle in hinting.in_the_way() {
         eprintln!("ntcopy: not available: {obstacle}");
     }
     if hinting.needs_kernel {

@@ -10,4 +10,5 @@ mod kernel_package;
 mod kernel_qemu;
 mod module_booted;
 mod room;
+mod set;
 mod um;

@@ -51,7 +51,7 @@ pub fn rises(said: &str, counter: impl Fn(&serde_json::Value) -> Option<u64>) ->
     totals.iter().zip(before).map(|(total, before)| total - before).collect()
 }
 
-/// What every hint came to, together.
+/// The bytes of hinted sends.
 pub fn hinted(object: &serde_json::Value) -> Option<u64> {
-    object["hinted_total_bytes"].as_u64()
+    object["hinted_bytes"].as_u64()
 }

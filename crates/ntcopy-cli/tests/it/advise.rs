@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Output;
 
 use ntcopy_record::FILE_NAME;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::{
@@ -61,8 +61,9 @@ fn anothers_records_are_listed_and_not_counted_unless_asked_for() {
     assert!(!text.contains("SET ") && !text.contains("USE "), "{text}");
     assert!(said.contains(&format!("ntcopy advise --for {ELSEWHERE}")), "{said}");
     let output = advise(home.path(), &["records", "--for", ELSEWHERE, "--json"]);
-    let hints = topics(&output)("net.core.ntcopy");
-    assert_eq!(hints["value"], json!({"kind": "sysctl", "name": "net.core.ntcopy", "value": 1}));
+    let hints = topics(&output)("sends");
+    assert_eq!(hints["value"]["kind"], "option");
+    assert_eq!(hints["value"]["name"], "SO_NTCOPY");
     assert_eq!(hints["gain"]["verdict"], "win");
     ends(&advise(home.path(), &["nowhere"]), 1, &["cannot read nowhere"]);
     let output = advise(home.path(), &["records", "--for", "Nobody-0-0-0"]);

@@ -79,7 +79,7 @@ fn without_the_flag_the_hinted_modes_are_not_available_and_say_why() {
         ("http --object 32KiB --dataset 64KiB --connections 2 --rate off", "nt"),
         ("net --family tcp --connections 1 --rate off", "nt"),
         ("pingpong --family tcp --message 64 --duration 0.05", "nt"),
-        (APP, "adaptive"),
+        (APP, "nt"),
     ] {
         if is_app(line) && !bench_app::is_installed() {
             continue;

@@ -10,7 +10,7 @@ use ntcopy_record::Record;
 
 use crate::common::{
     PROGRAM, bench, counted, daemons_built, ends, good, in_home, is_not_available, json,
-    kernel_built, measured, ntcopy, stderr,
+    kernel_built, measured, stderr,
 };
 
 /// `bench http` with both daemons beside the program, as `cargo build` has them.
@@ -127,8 +127,8 @@ fn in_the_kernel_with_the_flag_hinted_bodies_are_counted_and_others_are_not() {
     kernel_built();
     daemons_built();
     for (stack, modes) in [
-        ("storaged+proxyd", &["copy", "nt", "adaptive", "sendfile"][..]),
-        ("haproxy+backend.c", &["copy", "nt", "adaptive"]),
+        ("storaged+proxyd", &["copy", "nt", "sendfile"][..]),
+        ("haproxy+backend.c", &["copy", "nt"]),
     ] {
         if stack.starts_with("haproxy") && !Path::new("/usr/sbin/haproxy").exists() {
             println!("not run: haproxy is not installed (scripts/setup.sh programs)");

@@ -211,7 +211,7 @@ fn status_tells_of_a_module_that_is_loaded() {
     let put = |name: &str, text: &str| machine.0.put(&format!("root/{name}"), text);
     put("proc/modules", "ntcopy 49152 2 - Live 0xffffffffc09f0000 (OE)\n");
     put("sys/module/ntcopy/version", "0.1.0\n");
-    put("proc/net/ntcopy_stat", "");
+    put("proc/net/ntcopy", "");
     put(&format!("lib/modules/{RELEASE}/updates/dkms/ntcopy.ko.xz"), "");
     let shown = text(&machine.run(&["status"]).stdout);
     for part in ["The module is loaded.", "version 0.1.0", "updates/dkms/ntcopy.ko.xz"] {
@@ -235,7 +235,7 @@ fn status_says_what_to_do_next() {
     assert!(first().ends_with("Next: ntcopy module build"), "{}", first());
     machine.0.put(&format!("root/lib/modules/{RELEASE}/extra/ntcopy.ko"), "");
     assert!(first().ends_with("Next: sudo ntcopy module load"), "{}", first());
-    machine.0.put("root/proc/net/ntcopy_stat", "");
+    machine.0.put("root/proc/net/netstat", "TcpExt: NtcopyBytes\nTcpExt: 0\n");
     assert_eq!(first(), "This kernel knows MSG_NTCOPY itself. It needs no module.");
     assert_eq!(machine.status()["kernel"]["has_msg_ntcopy"], true);
 }

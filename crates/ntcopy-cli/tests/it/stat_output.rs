@@ -3,16 +3,17 @@
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
 use crate::common::{PROGRAM, ends, good, in_um, json, ntcopy, project};
 
-/// The counters of a kernel that did a bit of everything.
-const COUNTERS: &str = "nontemporal_bytes 750\nfits_cache_bytes 150\ntoo_small_bytes 40\n\
-                        read_by_kernel_bytes 50\nnot_supported_bytes 10\n";
+/// A kernel's counters, as they stand in `/proc/net/netstat`.
+const COUNTERS: &str = "TcpExt: SyncookiesSent NtcopyBytes NtcopyHintedBytes NtcopyBypassedBytes\n\
+                        TcpExt: 5 2000 1000 750\nIpExt: InNoRoutes\nIpExt: 0\n";
+/// The module's, of the same sends.
+const OF_THE_MODULE: &str = "NtcopyBytes 2000\nNtcopyHintedBytes 1000\nNtcopyBypassedBytes 750\n";
 
 fn output(arguments: &[&str]) -> Output {
     ntcopy(&[&["stat"], arguments].concat())
@@ -21,56 +22,51 @@ fn output(arguments: &[&str]) -> Output {
 /// A folder with a file of counters, and the file's name.
 fn recorded(text: &str) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("ntcopy_stat");
+    let path = folder.path().join("ntcopy");
     fs::write(&path, text).expect("the file can be written");
     let path = path.to_str().expect("a temporary path in UTF-8").to_owned();
     (folder, path)
 }
 
 #[test]
-fn every_reason_has_its_share_also_those_of_an_earlier_interface() {
-    let text = format!("{COUNTERS}checksummed_bytes 1000\n");
-    let (_folder, path) = recorded(&text);
-    let text = good(&output(&["--file", &path]));
-    for (reason, share) in [
-        ("non-temporal", "37.5 %"),
-        ("fits cache", "7.5 %"),
-        ("too small", "2.0 %"),
-        ("read by kernel", "2.5 %"),
-        ("not supported", "0.5 %"),
-        ("checksummed_bytes", "50.0 %"),
-    ] {
-        let line = text.lines().find(|line| line.trim_start().starts_with(reason));
-        assert!(line.is_some_and(|line| line.contains(share)), "{reason}: {text}");
+fn each_counter_has_its_share_of_the_one_before() {
+    for text in [COUNTERS, OF_THE_MODULE] {
+        let (_folder, path) = recorded(text);
+        let said = good(&output(&["--file", &path]));
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines[0].starts_with("Sent on sockets that opted in"), "{said}");
+        assert!(lines[1].contains("hinted") && lines[1].ends_with("50.0 % of that"), "{said}");
+        assert!(lines[2].ends_with("75.0 % of the hinted bytes"), "{said}");
+        assert!(lines.len() == 3 && lines.iter().all(|line| line.len() <= 80), "{said}");
+        let object = json(&good(&output(&["--file", &path, "--json"])));
+        let expected = serde_json::json!({
+            "bytes": 2000, "hinted_bytes": 1000, "bypassed_bytes": 750,
+        });
+        assert_eq!(object, expected);
     }
-    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
-    assert!(text.contains("  too small         40 bytes    2.0 %  pieces below"), "{text}");
-    let object = json(&good(&output(&["--file", &path, "--json"])));
-    assert_eq!(object["hinted_total_bytes"], 2000);
-    assert_eq!(object["nontemporal_share"], 0.375);
-    assert_eq!(object["total_bytes"]["too_small_bytes"], 40);
 }
 
 #[test]
-fn where_nothing_was_hinted_there_is_no_share() {
-    let (_folder, path) = recorded("nontemporal_bytes 0\ntoo_small_bytes 0\n");
+fn where_nothing_was_sent_there_is_no_share_and_a_reason() {
+    let (_folder, path) = recorded("NtcopyBytes 0\nNtcopyHintedBytes 0\nNtcopyBypassedBytes 0\n");
     let text = good(&output(&["--file", &path]));
-    assert!(text.lines().skip(1).all(|line| line.contains(" -")), "{text}");
-    let object = json(&good(&output(&["--file", &path, "--json"])));
-    assert!(object["nontemporal_share"].is_null(), "{object}");
+    assert!(text.lines().skip(1).take(2).all(|line| line.contains(" - ")), "{text}");
+    assert!(text.contains("Nothing was sent on a socket that opted in"), "{text}");
 }
 
 #[test]
 fn counters_that_are_not_understood_fail() {
-    let (_folder, path) = recorded("nontemporal_bytes many\n");
-    ends(&output(&["--file", &path]), 1, &["line 1: expected"]);
+    let (_folder, path) = recorded("NtcopyBytes many\n");
+    ends(&output(&["--file", &path]), 1, &["NtcopyBytes is not there, or is no number"]);
+    let (_folder, path) = recorded("nontemporal_bytes 5\n");
+    ends(&output(&["--file", &path]), 1, &["has none of the counters"]);
 }
 
 #[test]
 fn a_kernel_without_the_counters_is_told_from_a_wrong_question_and_is_a_metric() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("ntcopy.prom");
-    let counts = Path::new("/proc/net/ntcopy_stat").exists();
+    let counts = ntcopy::socket::counters().expect("it can be read").is_some();
     for arguments in [&[][..], &["--prometheus", "--out", out.to_str().expect("UTF-8")]] {
         let said = ends(&output(arguments), if counts { 0 } else { 3 }, &[]);
         assert_eq!(said.contains("does not know MSG_NTCOPY"), !counts, "{said}");
@@ -105,19 +101,19 @@ fn promtool_says(text: &str) -> Option<String> {
 
 #[test]
 fn the_text_for_prometheus_has_every_counter_and_promtool_has_no_word_against_it() {
-    // A kernel of another day may count under any name.
-    let (_folder, path) = recorded(&format!("{COUNTERS}new\"reason 5\n"));
+    let (_folder, path) = recorded(COUNTERS);
     let text = good(&output(&["--file", &path, "--prometheus"]));
-    let values = text.lines().filter_map(|line| line.strip_prefix("ntcopy_hinted_bytes_total{"));
-    let values = values.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap());
-    assert_eq!(values.sum::<u64>(), 1005, "{text}");
-    assert!(text.contains("# TYPE ntcopy_hinted_bytes_total counter\n"), "{text}");
-    assert!(text.contains("\nntcopy_hinted_bytes_total{outcome=\"fits_cache\"} 150\n"), "{text}");
-    assert!(text.contains("{outcome=\"new\\\"reason\"} 5\n"), "{text}");
+    for (name, bytes) in [
+        ("ntcopy_bytes_total", 2000),
+        ("ntcopy_hinted_bytes_total", 1000),
+        ("ntcopy_bypassed_bytes_total", 750),
+    ] {
+        assert!(text.contains(&format!("# TYPE {name} counter\n{name} {bytes}\n")), "{text}");
+    }
     assert!(text.contains("\nntcopy_available 1\n"), "{text}");
     if let Some(said) = promtool_says(&text) {
         assert_eq!(said, "", "{text}");
-        let worse = text.replace("hinted_bytes_total", "hinted_bytes");
+        let worse = text.replace("ntcopy_hinted_bytes_total", "ntcopy_hinted_bytes");
         assert!(promtool_says(&worse).is_some_and(|said| said.contains("_total")));
     }
 }
@@ -159,13 +155,12 @@ fn in_a_kernel_that_counts_hinted_sends_are_seen() {
     let (objects, metrics) = text.split_at(text.find("# HELP").expect("metrics come last"));
     let lines: Vec<Value> = objects.lines().map(json).collect();
     assert_eq!(lines.len(), 2, "{text}");
-    for (name, bytes) in lines[0]["total_bytes"].as_object().expect("an object") {
-        let outcome = name.strip_suffix("_bytes").expect("counters are bytes");
-        let line = format!("\nntcopy_hinted_bytes_total{{outcome=\"{outcome}\"}} {bytes}\n");
+    for name in ["bytes", "hinted_bytes", "bypassed_bytes"] {
+        let line = format!("\nntcopy_{name}_total {}\n", lines[0][name]);
         assert!(metrics.contains(&line), "{line}: {metrics}");
     }
     assert!(metrics.contains("\nntcopy_setting 1\n"), "{metrics}");
-    let hinted = lines[0]["hinted_total_bytes"].as_u64().expect("a number");
+    let hinted = lines[0]["hinted_bytes"].as_u64().expect("a number");
     assert!(hinted >= 64 << 20, "{text}");
     assert_eq!(lines[1], lines[0], "{text}");
 }

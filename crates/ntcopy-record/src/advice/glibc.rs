@@ -5,7 +5,7 @@
 //! nowhere else; only these tell anything.
 
 use super::pays::Pays;
-use super::{Advice, Decision, Target, Topic, Value, WinsFrom};
+use super::{Advice, Decision, Target, Topic, Value};
 use crate::judge::{Point, Question};
 use crate::record::{Cell, Machine, Record, number};
 use crate::stats::THROUGHPUT;
@@ -93,13 +93,13 @@ pub fn advice(function: &Function, records: &[&Record], target: &Target) -> Advi
         least: None,
         run: &run,
     };
-    let (mut advice, _) = pays.answer(&points, 0);
+    let (mut advice, _) = pays.answer(&points);
     match advice.wins_from {
-        Some(WinsFrom { bytes, .. }) if bytes == now => {
+        Some(bytes) if bytes == now => {
             advice.decision = Decision::AsItIs;
             advice.why.push_str(" That is how it is set already.");
         }
-        from => advice.value = from.map(|from| Value::Glibc { name: tunable, value: from.bytes }),
+        from => advice.value = from.map(|from| Value::Glibc { name: tunable, value: from }),
     }
     advice.current = Some(format!("{tunable}={now} ({})", Bytes(now)));
     advice

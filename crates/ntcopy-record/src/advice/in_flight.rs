@@ -1,9 +1,9 @@
 //! A program that runs: what hinted sends are worth with as much in flight as it has.
 
-use super::hints::{COPY, Choice, hinted, rounds};
+use super::hints::{NT, Source, hinted, rounds};
 use super::{Advice, Decision, Topic};
 use crate::judge::Point;
-use crate::record::Record;
+use crate::record::{Record, number};
 use crate::units::Bytes;
 
 /// Cells with up to so many times as much in flight, or as little, are of that kind.
@@ -23,8 +23,7 @@ pub struct InFlight<'f> {
     pub sockets: u64,
 }
 
-/// What the records say of hinted sends, as was chosen for the machine, with about as much in flight. A figure is
-/// measured or there is none: nothing is read off between two cells.
+/// What the records say of hinted sends, with about as much in flight. A figure is measured or there is none: nothing is read off between two cells.
 #[must_use]
 pub fn for_program(records: &[&Record], seen: InFlight<'_>) -> Advice {
     let family = seen.family;
@@ -39,34 +38,39 @@ pub fn for_program(records: &[&Record], seen: InFlight<'_>) -> Advice {
     }
     let mut records = records.to_vec();
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
-    let choice = Choice::from_records(&records);
-    let points = rounds(&records, family, choice.mode, COPY);
-    let from = points.partition_point(|point| point.size.bytes.saturating_mul(NEAR) < seen.bytes);
-    let to = points.partition_point(|point| point.size.bytes <= seen.bytes.saturating_mul(NEAR));
-    if from == to {
-        return measure((seen, choice), &points);
+    let in_flight = |point: &Point<'_>| number(&point.cell.params, "in_flight_bytes").unwrap_or(0);
+    let near = |source| {
+        let mut points = rounds(&records, family, source);
+        points.retain(|point| {
+            let there = in_flight(point);
+            there.saturating_mul(NEAR) >= seen.bytes && there <= seen.bytes.saturating_mul(NEAR)
+        });
+        points
+    };
+    let cold = near(Source::Cold);
+    if cold.is_empty() {
+        let all = rounds(&records, family, Source::Cold);
+        return measure(seen, all.iter().map(in_flight));
     }
-    hinted((family, choice), (&points[..to], from), 1.0)
+    hinted(family, &cold, &near(Source::Hot))
 }
 
 /// The command that measures what there is no figure of.
-fn measure((seen, choice): (InFlight<'_>, Choice), points: &[Point<'_>]) -> Advice {
+fn measure(seen: InFlight<'_>, measured: impl Iterator<Item = u64> + Clone) -> Advice {
     let family = seen.family;
     let mut why = format!(
         "No record of this machine has hinted sends on {family} sockets with about as much in flight."
     );
-    if let (Some(least), Some(most)) = (points.first(), points.last()) {
-        let (least, most) = (Bytes(least.size.bytes), Bytes(most.size.bytes));
-        why.push_str(&format!(" Those that there are have {least} to {most}."));
+    if let (Some(least), Some(most)) = (measured.clone().min(), measured.max()) {
+        why.push_str(&format!(" Those that there are have {} to {}.", Bytes(least), Bytes(most)));
     }
     let sockets = seen.sockets.clamp(1, MOST_SOCKETS);
     let object = (seen.bytes / sockets).max(SMALLEST_OBJECT);
     // The nearest power of two that is not larger.
     let object = Bytes(1 << object.ilog2()).argument();
     let run = format!(
-        "ntcopy bench unix --kernel um --family {family} --modes {} --sockets {sockets} --object \
-         {object}",
-        choice.mode
+        "ntcopy bench unix --kernel um --family {family} --modes {NT} --sockets {sockets} --object \
+         {object}"
     );
     let about = Some(format!("{family} sockets"));
     Advice { about, ..Advice::no_evidence(Topic::SENDS, why, &run) }
@@ -74,7 +78,7 @@ fn measure((seen, choice): (InFlight<'_>, Choice), points: &[Point<'_>]) -> Advi
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::rounds;
+    use super::super::tests::{COLD, HOT, rounds};
     use super::*;
 
     const MIB: u64 = 1 << 20;
@@ -87,10 +91,11 @@ mod tests {
     fn the_cells_with_about_as_much_in_flight_decide() {
         // At 1 MiB hints lose, at 8 MiB nothing shows, from 64 MiB on they win.
         let record = rounds(&[
-            (1, MIB, 80, 80),
-            (8, MIB, 100, 100),
-            (64, MIB, 130, 130),
-            (128, MIB, 140, 140),
+            (1, MIB, COLD, 80),
+            (8, MIB, COLD, 100),
+            (64, MIB, COLD, 130),
+            (128, MIB, COLD, 140),
+            (64, MIB, HOT, 90),
         ]);
         let decisions = [MIB, 6 * MIB, 100 * MIB].map(|bytes| {
             let advice = for_program(&[&record], seen(bytes));
@@ -100,18 +105,17 @@ mod tests {
         assert_eq!(decisions, [Decision::Leave, Decision::AsItIs, Decision::Set]);
         let large = for_program(&[&record], seen(100 * MIB));
         assert_eq!(large.gain.unwrap().cells, 2, "64 and 128 MiB are within a factor of two");
-        assert!(large.why.contains("win in every cell from 64 MiB in flight on"), "{}", large.why);
-        assert!(large.why.contains("1 loses") && large.why.contains("at 1 MiB"), "{}", large.why);
+        assert!(large.costs.as_ref().unwrap().contains("again and again: Of 1 cell 1 loses"));
     }
 
     #[test]
     fn between_two_cells_that_are_far_apart_there_is_no_figure_but_a_command() {
-        let record = rounds(&[(1, MIB, 80, 80), (128, MIB, 140, 140)]);
+        let record = rounds(&[(1, MIB, COLD, 80), (128, MIB, COLD, 140)]);
         let advice = for_program(&[&record], seen(11 * MIB));
         assert_eq!((advice.decision, advice.gain), (Decision::NoEvidence, None));
         assert!(advice.why.contains("1 MiB to 128 MiB"), "{}", advice.why);
         let run = advice.run.unwrap().join(" ");
-        assert!(run.ends_with("--modes adaptive --sockets 64 --object 128KiB"), "{run}");
+        assert!(run.ends_with("--modes nt --sockets 64 --object 128KiB"), "{run}");
         let other = InFlight { family: "tcp", bytes: MIB, sockets: 1 };
         assert_eq!(for_program(&[&record], other).decision, Decision::NoEvidence);
     }

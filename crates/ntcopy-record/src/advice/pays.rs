@@ -1,6 +1,6 @@
 //! The question that most advice answers: does it pay, and from what size on?
 
-use super::{Advice, Decision, Topic, WinsFrom};
+use super::{Advice, Decision, Topic};
 use crate::judge::{
     Claim, Point, Question, Size, cells, ids, losses, lost, outcomes, split, wins_from,
 };
@@ -24,26 +24,20 @@ pub struct Pays<'w> {
 }
 
 impl Pays<'_> {
-    /// The advice by points that ascend, and those of them that it rests on; so many of those with
-    /// least are told beside the others, and decide nothing.
-    pub fn answer<'p, 'a>(
-        &self,
-        points: &'p [Point<'a>],
-        beside: usize,
-    ) -> (Advice, &'p [Point<'a>]) {
-        let (beside, decisive) = points.split_at(beside);
-        if decisive.is_empty() {
+    /// The advice by points that ascend, and those of them that it rests on.
+    pub fn answer<'p, 'a>(&self, points: &'p [Point<'a>]) -> (Advice, &'p [Point<'a>]) {
+        if points.is_empty() {
             let why = format!("{}: nothing was measured on this machine.", self.thing);
-            return (Advice::no_evidence(self.topic, why, self.run), decisive);
+            return (Advice::no_evidence(self.topic, why, self.run), points);
         }
-        let (advice, used) = match wins_from(decisive) {
+        let (advice, used) = match wins_from(points) {
             Some((from, _)) => {
                 let (below, above) = split(points, from.bytes);
                 (self.set(from, below, above), above)
             }
-            None => (self.over_all(beside, decisive), decisive),
+            None => (self.over_all(points), points),
         };
-        let costs = Some(losses(decisive));
+        let costs = Some(losses(points));
         (Advice { costs, records: ids(used), ..advice }, used)
     }
 
@@ -62,10 +56,7 @@ impl Pays<'_> {
         }
         Advice {
             setting: Some((self.setting)(Bytes(from.bytes))),
-            wins_from: Some(WinsFrom {
-                bytes: from.bytes,
-                loses_below: lost(below).next().is_some(),
-            }),
+            wins_from: Some(from.bytes),
             gain,
             ..Advice::bare(self.topic, Decision::Set, why)
         }
@@ -73,7 +64,7 @@ impl Pays<'_> {
 
     /// There is no size from which on every cell wins. Over all cells together it may win all the
     /// same, and lose in none, or little: then it pays.
-    fn over_all(&self, beside: &[Point<'_>], all: &[Point<'_>]) -> Advice {
+    fn over_all(&self, all: &[Point<'_>]) -> Advice {
         let gain = Claim::of(all);
         let worst = lost(all).map(|point| point.versus.ratio).min_by(f64::total_cmp);
         let loses = worst.is_some();
@@ -94,10 +85,7 @@ impl Pays<'_> {
             (Decision::Set, Some(smallest)) => (self.setting)(Bytes(smallest.size.bytes)),
             _ => self.leave.to_owned(),
         };
-        let mut why = format!("{} {says}: of {} {}.", self.thing, cells(all.len()), outcomes(all));
-        if !beside.is_empty() {
-            why.push_str(&format!(" Below that: {}.", outcomes(beside)));
-        }
+        let why = format!("{} {says}: of {} {}.", self.thing, cells(all.len()), outcomes(all));
         Advice { setting: Some(setting), gain, ..Advice::bare(self.topic, decision, why) }
     }
 }

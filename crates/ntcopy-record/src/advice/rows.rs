@@ -75,22 +75,17 @@ pub const LIBRARY: [Row; 3] = [
 ];
 
 /// What hinted responses of the daemons gain as they are, or as one of several stacks.
-const RESPONSES: &str = "Hinted responses (storaged behind proxyd, by the rule)";
+const RESPONSES: &str = "Hinted responses (storaged behind proxyd)";
 
 pub const DAEMONS: Row = Row {
     topic: Topic::HTTP,
     experiment: ExperimentKind::Http,
-    asked: &[
-        ("adaptive", "copy", RESPONSES),
-        ("storaged+proxyd:adaptive", "storaged+proxyd:copy", RESPONSES),
-    ],
+    asked: &[("nt", "copy", RESPONSES), ("storaged+proxyd:nt", "storaged+proxyd:copy", RESPONSES)],
     is_about: |_, cell| word(&cell.params, "form") == Some("closed"),
     setting: |from| {
-        format!(
-            "--mode adaptive of storaged and proxyd where {from} or more are asked for at a time"
-        )
+        format!("--mode nt of storaged and proxyd where {from} or more are asked for at a time")
     },
-    leave: "--mode adaptive of storaged and proxyd",
+    leave: "--mode nt of storaged and proxyd",
     run: "ntcopy bench http --kernel um",
     now: None,
 };
@@ -110,7 +105,7 @@ impl Row {
         let (setting, leave) = (&self.setting, self.leave);
         let (topic, least, run) = (self.topic, Some(1.0), self.run);
         let pays = Pays { topic, thing, setting, leave, least, run };
-        let (mut advice, used) = pays.answer(&points, 0);
+        let (mut advice, used) = pays.answer(&points);
         name_kernel(&mut advice, used);
         Advice { current: self.now.map(|from| profile_words(target, from)), ..advice }
     }

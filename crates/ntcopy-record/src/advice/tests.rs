@@ -3,7 +3,6 @@ use serde_json::json;
 use super::*;
 use crate::record::testing::{self, params, record};
 use crate::record::{Cache, Params};
-use crate::stats::{THROUGHPUT, Verdict, versus};
 use crate::units::Ratio;
 
 const MIB: u64 = 1 << 20;
@@ -21,11 +20,6 @@ fn machine() -> Machine {
         shared_by_cpus: Some(1),
     }];
     machine
-}
-
-/// The number of the kernel's rule by one record.
-fn number_by(record: &Record) -> Option<u64> {
-    hints::best_number(&hints::rounds(&[record], "unix", "nt", "copy"))
 }
 
 fn target() -> Target {
@@ -58,29 +52,33 @@ fn tuned(sizes: &[(u64, u64)]) -> Record {
     measured("memcpy", &["libc", "libc-tuned"], sizes.iter().map(cell))
 }
 
-/// Rounds of copy, nt and adaptive: (sockets, object, nt and adaptive in percent).
+/// What stands for more data than the caches hold, and for what lies in level 2.
+pub(super) const COLD: u64 = 256 * MIB;
+pub(super) const HOT: u64 = MIB;
+
+/// Rounds of copy and nt over unix sockets: (sockets, object, data set, nt in percent).
 pub(super) fn rounds(cells: &[(u64, u64, u64, u64)]) -> Record {
-    let cell = |(sockets, object, nt, adaptive): &(u64, u64, u64, u64)| {
+    let cell = |(sockets, object, dataset, nt): &(u64, u64, u64, u64)| {
         let asked = json!({
             "sockets": sockets, "object_bytes": object, "in_flight_bytes": sockets * object,
-            "dataset_bytes": MIB, "form": "rounds", "family": "unix",
+            "dataset_bytes": dataset, "form": "rounds", "family": "unix",
         });
-        (params(asked), [*nt, *adaptive])
+        (params(asked), [*nt])
     };
-    measured("unix", &["copy", "nt", "adaptive"], cells.iter().map(cell))
+    measured("unix", &["copy", "nt"], cells.iter().map(cell))
 }
 
-/// A hot set beside sends of these MiB in flight; nt and adaptive of walks, and of sends and walks
-/// together, in percent of copy.
-fn beside(cells: &[(u64, u64, u64)]) -> Record {
-    let cell = |(mib, nt, adaptive): &(u64, u64, u64)| {
+/// A hot set beside sends of these MiB in flight; nt of walks, and of sends and walks together, in
+/// percent of copy.
+fn beside(cells: &[(u64, u64)]) -> Record {
+    let cell = |(mib, nt): &(u64, u64)| {
         let asked = json!({
             "sockets": mib, "object_bytes": MIB, "in_flight_bytes": mib * MIB,
             "dataset_bytes": MIB, "hot_set_bytes": MIB, "form": "victim",
         });
-        (params(asked), [*nt, *adaptive])
+        (params(asked), [*nt])
     };
-    let mut beside = measured("retention", &["copy", "nt", "adaptive"], cells.iter().map(cell));
+    let mut beside = measured("retention", &["copy", "nt"], cells.iter().map(cell));
     for sample in &mut beside.samples {
         sample.series = [("walk_ns".to_owned(), vec![sample.elapsed_ns])].into();
     }
@@ -151,165 +149,76 @@ fn a_threshold_that_there_is_not_or_that_lies_within_level_2_is_not_here() {
 }
 
 #[test]
-fn hints_are_advised_from_the_bytes_in_flight_from_which_all_cells_win() {
-    let record =
-        rounds(&[(1, MIB, 80, 99), (16, MIB, 85, 96), (64, MIB, 110, 108), (128, MIB, 130, 125)]);
-    let sends = about(Topic::SENDS, &[&record]);
-    assert_eq!(sends.decision, Decision::Set);
-    assert!(sends.setting.unwrap().contains("64 MiB or more in flight"));
-    assert!(sends.why.contains("1 loses (worst 0.96x"), "{}", sends.why);
-    let hints = about(Topic::HINTS, &[&record]);
-    assert_eq!(hints.value, Some(Value::Sysctl { name: "net.core.ntcopy", value: 1 }), "{hints:?}");
-    assert_eq!(hints.gain.unwrap().cells, 2);
-    let run = about(Topic::RUN, &[&record]);
-    assert_eq!(run.setting.as_deref(), Some("ntcopy run --min-bytes 1MiB -- PROGRAM"));
+fn the_number_is_the_shortest_send_from_which_on_none_loses_out_of_a_cold_source() {
+    const KIB: u64 = 1 << 10;
+    for (percents, number) in [
+        // 64, 128, 256 KiB and 1 MiB.
+        ([90, 100, 110, 130], 128 * KIB),
+        ([90, 90, 110, 130], 256 * KIB),
+        ([105, 105, 110, 130], 64 * KIB),
+        // None is advised above 256 KiB.
+        ([90, 90, 90, 170], 256 * KIB),
+    ] {
+        let sizes = [64 * KIB, 128 * KIB, 256 * KIB, MIB];
+        let cells: Vec<_> =
+            sizes.into_iter().zip(percents).map(|(size, nt)| (16, size, COLD, nt)).collect();
+        let sends = about(Topic::SENDS, &[&rounds(&cells)]);
+        assert_eq!(sends.decision, Decision::Set, "{sends:?}");
+        let value = Some(Value::Option { name: "SO_NTCOPY", value: number });
+        assert_eq!(sends.value, value, "{percents:?}");
+        assert!(sends.setting.unwrap().starts_with(&format!("SO_NTCOPY = {number} (")));
+        let run = about(Topic::RUN, &[&rounds(&cells)]);
+        let setting = format!("ntcopy run --min-bytes {}KiB -- PROGRAM", number / KIB);
+        assert_eq!(run.setting, Some(setting));
+    }
 }
 
 #[test]
-fn small_sends_that_lose_where_large_ones_win_raise_the_smallest() {
+fn a_hot_source_decides_nothing_and_its_losses_are_told_as_such() {
     let record = rounds(&[
-        (1, MIB, 80, 97),
-        (128, MIB, 130, 125),
-        (2048, 64 << 10, 115, 112),
-        (32768, 4 << 10, 80, 90),
+        (16, MIB, COLD, 130),
+        (64, MIB, COLD, 140),
+        (1, MIB, HOT, 80),
+        (64, MIB, HOT, 120),
+        (64, MIB, 3 * MIB, 50),
     ]);
-    let run = about(Topic::RUN, &[&record]);
-    assert_eq!(run.setting.as_deref(), Some("ntcopy run --min-bytes 64KiB -- PROGRAM"));
-    assert!(run.why.contains("1 loses (worst 0.90x"), "{}", run.why);
+    let sends = about(Topic::SENDS, &[&record]);
+    assert_eq!((sends.decision, sends.gain.unwrap().cells), (Decision::Set, 2));
+    let costs = sends.costs.unwrap();
+    assert!(costs.contains("caches hold: Of 2 cells none loses."), "{costs}");
+    assert!(costs.contains("again and again: Of 2 cells 1 loses, 0.80x"), "{costs}");
+    let hot_alone = about(Topic::SENDS, &[&rounds(&[(1, MIB, HOT, 150)])]);
+    assert_eq!(hot_alone.decision, Decision::NoEvidence);
 }
 
 #[test]
-fn hints_that_lose_everywhere_are_left_off() {
-    let record = rounds(&[(1, MIB, 80, 93), (64, MIB, 85, 94), (128, MIB, 84, 95)]);
-    for topic in [Topic::HINTS, Topic::SENDS, Topic::RUN] {
-        let advice = about(topic, &[&record]);
-        assert_eq!((advice.decision, advice.value), (Decision::Leave, None), "{topic:?}");
-        assert!(advice.why.contains("3 lose"), "{}", advice.why);
-    }
-}
-
-#[test]
-fn hints_are_obeyed_only_where_that_is_better_than_the_rule_by_more_than_what_counts_as_equal() {
-    let (by_a_hair, clearly) = ([(64, MIB, 122, 120), (128, MIB, 122, 120)], [(64, MIB, 130, 120)]);
-    for (cells, choice) in [(&by_a_hair[..], Choice::RULE), (&clearly, Choice::OBEY)] {
-        let record = rounds(cells);
-        let beside = versus(&record, 0, "nt", "adaptive", THROUGHPUT).unwrap();
-        assert_eq!(beside.verdict(), Verdict::Win, "{:?}", beside.ci);
-        assert_eq!(Choice::from_records(&[&record]), choice);
-    }
-}
-
-#[test]
-fn one_value_of_the_option_is_advised_for_a_machine() {
-    let by_rule = rounds(&[(1, MIB, 80, 98), (64, MIB, 110, 110), (128, MIB, 130, 130)]);
-    let obeyed = rounds(&[(64, MIB, 130, 110), (128, MIB, 140, 120)]);
-    let beside = beside(&[(64, 150, 140)]);
-    for (sends, option) in [
-        (&by_rule, "SO_NTCOPY = NTCOPY_SOCK_EVERY (2)"),
-        (&obeyed, "SO_NTCOPY = NTCOPY_SOCK_OBEY (3)"),
+fn hints_that_lose_everywhere_are_left_off_and_equal_ones_as_they_are() {
+    for (percents, decision, words) in [
+        ([80, 85, 84], Decision::Leave, "even the longest sends lose: of 3 cells 3 lose"),
+        ([100, 100, 100], Decision::AsItIs, "3 make no difference"),
     ] {
-        let all = advise(&[sends, &beside], &target());
-        let set = all.iter().filter(|advice| advice.decision == Decision::Set);
-        let options: Vec<&str> = set
-            .filter_map(|advice| advice.setting.as_deref())
-            .filter(|setting| setting.contains("SO_NTCOPY"))
+        let cells: Vec<_> = percents.map(|nt| (16, MIB, COLD, nt)).into();
+        let cells: Vec<_> = cells
+            .into_iter()
+            .zip(1..)
+            .map(|((_, o, d, nt), sockets)| (sockets, o, d, nt))
             .collect();
-        assert_eq!(options.len(), 2, "sends, and the hot set: {options:?}");
-        assert!(options.iter().all(|setting| setting.starts_with(option)), "{options:?}");
+        for topic in [Topic::SENDS, Topic::RUN] {
+            let advice = about(topic, &[&rounds(&cells)]);
+            assert_eq!((advice.decision, advice.value), (decision, None), "{topic:?}");
+            assert!(advice.why.contains(words), "{}", advice.why);
+        }
     }
-    let hints = about(Topic::HINTS, &[&obeyed]);
-    assert_eq!(hints.value, Some(Value::Sysctl { name: "net.core.ntcopy", value: 2 }));
-    assert!(hints.why.contains("of sends that the rule decides about"), "{}", hints.why);
-    let number = about(Topic::CACHE_BYTES, &[&obeyed]);
-    assert_eq!((number.decision, number.value), (Decision::AsItIs, None), "{}", number.why);
 }
 
 #[test]
-fn the_rules_number_is_where_obeyed_hints_begin_to_win_and_is_set_where_that_changes_something() {
-    let name = "net.core.ntcopy_cache_bytes";
-    for (by_rule, value) in [
-        // The rule, with the number that it has, bypasses too seldom; does as well; does better.
-        ([99, 101, 105], Some(Value::Sysctl { name, value: 65 * MIB / 2 })),
-        ([99, 109, 129], None),
-        ([110, 130, 150], None),
-    ] {
-        let cells = [(1, 60), (64, 110), (128, 130)].into_iter().zip(by_rule);
-        let cells: Vec<_> = cells.map(|((mib, nt), rule)| (mib, MIB, nt, rule)).collect();
-        let record = rounds(&cells);
-        let advice = about(Topic::CACHE_BYTES, &[&record]);
-        assert_eq!((advice.decision == Decision::Set, advice.value), (value.is_some(), value));
-        assert!(value.is_some() || advice.setting.as_deref() == Some(name), "{advice:?}");
-        assert!(advice.why.contains("of the rule with its own"), "{}", advice.why);
-        assert_eq!(advice.gain.unwrap().cells, 3, "beside the rule as it is, over all cells");
-    }
-    // One cell that was disturbed moves nothing.
-    let blot = rounds(&[(1, MIB, 80, 1), (4, MIB, 130, 1), (8, MIB, 97, 1), (64, MIB, 150, 1)]);
-    assert_eq!(number_by(&blot), Some(5 * MIB / 2));
-}
-
-#[test]
-fn the_rules_number_is_not_raised_where_sends_and_walks_together_gain_below_it() {
-    let sends = rounds(&[(1, MIB, 60, 99), (64, MIB, 110, 101), (128, MIB, 130, 105)]);
-    for (together, decision, words) in [
-        (
-            vec![],
-            Decision::Set,
-            "Sends alone decide: sends and another program's walks together were",
-        ),
-        (
-            vec![(4, 98, 100), (16, 100, 100)],
-            Decision::Set,
-            "together gain nothing by hints below that, 0.990x",
-        ),
-        (
-            vec![(4, 120, 100), (64, 90, 100)],
-            Decision::AsItIs,
-            "that decides, and the number stays",
-        ),
-    ] {
-        let advice = about(Topic::CACHE_BYTES, &[&sends, &beside(&together)]);
-        assert_eq!(
-            (advice.decision, advice.value.is_some()),
-            (decision, decision == Decision::Set)
-        );
-        assert!(advice.why.contains(words), "{}", advice.why);
-    }
-    // As much as that is copied normally already.
-    let mut here = target();
-    let beside = beside(&[(4, 120, 100)]);
-    let decided = |here: &Target| {
-        let all = advise(&[&sends, &beside], here);
-        let number = all.into_iter().find(|one| one.topic == Topic::CACHE_BYTES).unwrap();
-        number.decision
-    };
-    here.sysctls[1] = Some(8 * MIB);
-    assert_eq!(decided(&here), Decision::Set);
-    here.sysctls[1] = Some(0);
-    assert_eq!(decided(&here), Decision::AsItIs, "a third of level 2");
-    here.machine.cpu_signature = "AuthenticAMD-25-17-1".into();
-    here.machine.caches.push(Cache {
-        level: 3,
-        kind: "unified".into(),
-        size_bytes: 32 * MIB,
-        shared_by_cpus: Some(2),
-    });
-    assert_eq!(decided(&here), Decision::Set, "a third of the part of level 3");
-}
-
-#[test]
-fn hints_that_win_everywhere_or_nowhere_have_a_number_too() {
-    let everywhere = rounds(&[(1, MIB, 110, 1), (4, MIB, 130, 1)]);
-    assert_eq!(number_by(&everywhere), Some(MIB / 2));
-    let why = about(Topic::CACHE_BYTES, &[&everywhere]).why;
-    assert!(why.contains("from the least that was measured on"), "{why}");
-    let record = rounds(&[(1, MIB, 80, 93), (4, MIB, 90, 94)]);
-    assert_eq!(number_by(&record), Some(8 * MIB));
-    let advice = about(Topic::CACHE_BYTES, &[&record]);
-    assert_eq!((advice.decision, advice.value), (Decision::Leave, None));
-    assert!(advice.why.contains("With 8 MiB all of these are copied normally"), "{}", advice.why);
-    assert_eq!(number_by(&tuned(&[(64, 150)])), None);
-    let run = about(Topic::CACHE_BYTES, &[]).run.unwrap().join(" ");
-    assert_eq!(run, "ntcopy bench unix --kernel um --sweep");
+fn a_hot_set_is_advised_on_beside_the_sends() {
+    let sends = rounds(&[(64, MIB, COLD, 130)]);
+    let beside = beside(&[(64, 150)]);
+    let set = about(Topic::HOT_SET_SENDS, &[&sends, &beside]).setting.unwrap();
+    assert!(set.starts_with("SO_NTCOPY as for the sends"), "{set}");
+    let set = about(Topic::HOT_SET_SENDS, &[&beside]).setting.unwrap();
+    assert!(set.contains("hot data matters more"), "{set}");
 }
 
 #[test]

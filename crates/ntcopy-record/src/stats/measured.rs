@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::sample::{self, pooled, quantile_ns};
 use super::{EQUAL, LINE_BYTES, THROUGHPUT, Versus, WALKS, median, mode_median, modes, versus};
-use crate::record::{COUNTED_PERMILLE, Cell, Record, Sample, number};
+use crate::record::{COUNTED_PERMILLE, Cell, Counted, Record, Sample, add_counts, number};
 
 /// The mode without traffic. Nobody can choose it: it is what the others have above them.
 pub const IDLE: &str = "idle";
@@ -135,19 +135,12 @@ impl<'a> Measured<'a> {
         })
     }
 
-    /// Part of the bytes that the kernel counted that was copied non-temporally, from 0 to 1.
+    /// Part of the hinted bytes that went past the caches, from 0 to 1.
     #[must_use]
     pub fn nontemporal_part(&self) -> Option<f64> {
-        let (mut nontemporal, mut all) = (0, 0);
-        for sample in &self.samples {
-            nontemporal += sample.counters.get("nontemporal_bytes").copied().unwrap_or(0);
-            // What was only spliced was copied in no way; and the hardware counts beside the kernel.
-            let copied = sample.counters.iter().filter(|(name, _)| {
-                *name != "not_supported_bytes" && !self.record.machine.is_hardware_counter(name)
-            });
-            all += copied.map(|(_, count)| count).sum::<u64>();
-        }
-        (all > 0).then(|| nontemporal as f64 / all as f64)
+        let mut all = BTreeMap::new();
+        self.samples.iter().for_each(|sample| add_counts(&mut all, &sample.counters));
+        Counted::of(&all)?.bypassed_part()
     }
 
     /// Nanoseconds that a line of the hot set took at most in this part of the walks of all samples.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{MIN_PAIRS, Verdict, Versus, paired};
-use crate::record::{ExperimentKind, Params, Record, Sample, word};
+use crate::record::{Counted, ExperimentKind, Params, Record, Sample, add_counts, word};
 
 /// The program as it is: the baseline.
 pub const PLAIN: &str = "plain";
@@ -21,9 +21,6 @@ pub const LOAD: &str = "load";
 /// Name of the series that has a turn's number, in millionths.
 pub const PRINTED: &str = "printed_millionths";
 
-/// The counter of bytes that were copied non-temporally.
-const NONTEMPORAL: &str = "nontemporal_bytes";
-
 /// A part of the hinted bytes that counts as most of them.
 const MOST: f64 = 0.5;
 
@@ -35,10 +32,10 @@ pub struct Outcome {
     /// Hinted against plain turns; above 1 the hinted one was the better. Medians are seconds, or the
     /// numbers that were printed.
     pub versus: Versus,
-    /// Bytes of the hinted turns by what the kernel did with them, all turns together.
-    pub counted: BTreeMap<String, u64>,
-    /// Bytes that were counted in the plain turns, where the program hints by itself.
-    pub counted_plain: u64,
+    /// What was counted of the hinted turns, all together.
+    pub counted: Counted,
+    /// Hinted bytes of the plain turns, where the program hints by itself.
+    pub hinted_plain_bytes: u64,
     pub params: Params,
 }
 
@@ -57,19 +54,17 @@ pub fn outcome(record: &Record) -> Option<Outcome> {
         if more_is_better { hinted / plain } else { plain / hinted }
     };
     let ratios = ours.iter().zip(&theirs).map(better).collect();
-    let counters = |mode: &'static str| {
-        let samples = record.samples.iter().filter(move |sample| sample.mode == mode);
-        samples.flat_map(|sample| &sample.counters)
+    let counted = |mode: &str| {
+        let mut all = BTreeMap::new();
+        let samples = record.samples.iter().filter(|sample| sample.mode == mode);
+        samples.for_each(|sample| add_counts(&mut all, &sample.counters));
+        Counted::of(&all).unwrap_or_default()
     };
-    let mut counted: BTreeMap<String, u64> = BTreeMap::new();
-    for (name, bytes) in counters(HINTED) {
-        *counted.entry(name.clone()).or_default() += bytes;
-    }
     Some(Outcome {
         metric,
         versus: Versus::new(ratios, [&ours, &theirs], record.misses_permille(cell.cell)),
-        counted,
-        counted_plain: counters(PLAIN).map(|(_, bytes)| bytes).sum(),
+        counted: counted(HINTED),
+        hinted_plain_bytes: counted(PLAIN).hinted_bytes,
         params,
     })
 }
@@ -92,20 +87,6 @@ pub fn versus(record: &Record) -> Option<Versus> {
 }
 
 impl Outcome {
-    /// Bytes that the kernel counted in the hinted turns.
-    #[must_use]
-    pub fn hinted_bytes(&self) -> u64 {
-        self.counted.values().sum()
-    }
-
-    /// The part of them that was copied non-temporally; none where none was hinted.
-    #[must_use]
-    pub fn nontemporal_part(&self) -> Option<f64> {
-        let hinted = self.hinted_bytes();
-        let nontemporal = self.counted.get(NONTEMPORAL).copied().unwrap_or(0);
-        (hinted > 0).then(|| nontemporal as f64 / hinted as f64)
-    }
-
     #[must_use]
     pub fn sentence(&self) -> String {
         let figures = format!("{}, {} pairs", self.versus.result(), self.versus.ratios.len());
@@ -123,38 +104,27 @@ impl Outcome {
         }
     }
 
-    /// What the kernel did with the hints, in one sentence.
+    /// What was counted of the hints, in one sentence.
     #[must_use]
     pub fn counted_sentence(&self) -> String {
-        let Some(part) = self.nontemporal_part() else {
-            return "The kernel counted no hinted byte.".to_owned();
+        let Some(part) = self.counted.bypassed_part() else {
+            return "No hinted byte was counted.".to_owned();
         };
-        let each = self.hinted_bytes() / self.versus.ratios.len().max(1) as u64;
-        let nontemporal = format!(
-            "The kernel counted {} hinted bytes a turn, and copied {:.1} % of them \
-             non-temporally",
-            each,
-            part * 100.0
-        );
-        let others: Vec<String> = self
-            .counted
-            .iter()
-            .filter(|(name, _)| *name != NONTEMPORAL)
-            .map(|(name, bytes)| {
-                let percent = *bytes as f64 / self.hinted_bytes() as f64 * 100.0;
-                format!("{name} {percent:.1} %")
-            })
-            .collect();
-        match others.is_empty() {
-            true => format!("{nontemporal}."),
-            false => format!("{nontemporal}; the others normally: {}.", others.join(", ")),
-        }
+        let each = self.counted.hinted_bytes / self.versus.ratios.len().max(1) as u64;
+        let of_opted_in = self.counted.hinted_part().map_or_else(String::new, |part| {
+            format!(", {:.1} % of those on sockets that opted in", part * 100.0)
+        });
+        let past = part * 100.0;
+        format!(
+            "{each} hinted bytes were counted per turn{of_opted_in}; {past:.1} % of them went past \
+             the caches."
+        )
     }
 
     #[must_use]
     pub fn advice(&self) -> String {
-        let nothing_hinted = self.hinted_bytes() == 0;
-        if self.counted_plain > 0 {
+        let nothing_hinted = self.counted.hinted_bytes == 0;
+        if self.hinted_plain_bytes > 0 {
             return "The program hints by itself: hinted bytes were counted in its plain turns, \
                     so these figures compare little."
                 .to_owned();
@@ -171,9 +141,9 @@ impl Outcome {
                 "Leave it as it is for now, and take more turns (--budget) on a quieter machine."
                     .to_owned()
             }
-            Verdict::Equal if self.nontemporal_part().unwrap_or(0.0) < MOST => {
-                "Leave it as it is: little of what it sends is in flight at a time, and the \
-                 kernel copied that normally."
+            Verdict::Equal if self.counted.bypassed_part().unwrap_or(0.0) < MOST => {
+                "Leave it as it is: most of its hinted bytes did not go past the caches, since the \
+                 kernel reads them itself or the socket cannot."
                     .to_owned()
             }
             Verdict::Equal => {
@@ -199,8 +169,9 @@ mod tests {
                 sample.series.insert(PRINTED.to_owned(), vec![sample.elapsed_ns]);
             }
             if sample.mode == HINTED && counted > 0 {
-                sample.counters.insert(NONTEMPORAL.to_owned(), counted);
-                sample.counters.insert("fits_cache_bytes".to_owned(), 3 * counted);
+                sample.counters.insert("NtcopyBytes".to_owned(), 8 * counted);
+                sample.counters.insert("NtcopyHintedBytes".to_owned(), 4 * counted);
+                sample.counters.insert("NtcopyBypassedBytes".to_owned(), counted);
             }
         }
         record
@@ -233,11 +204,13 @@ mod tests {
         let outcome = outcome(&detailed(&figures, "less", false, 10)).unwrap();
         assert_eq!(outcome.versus.verdict(), Verdict::Equal);
         assert!(outcome.sentence().starts_with("Equal: "), "{}", outcome.sentence());
-        assert_eq!(outcome.nontemporal_part(), Some(0.25));
-        assert!(outcome.advice().contains("copied that normally"), "{}", outcome.advice());
+        assert_eq!(outcome.counted.bypassed_part(), Some(0.25));
+        assert!(outcome.advice().contains("did not go past the caches"), "{}", outcome.advice());
         let counted = outcome.counted_sentence();
         assert!(
-            counted.contains("40 hinted bytes a turn") && counted.contains("75.0 %"),
+            ["40 hinted bytes", "50.0 % of those", "25.0 % of them"]
+                .iter()
+                .all(|words| counted.contains(words)),
             "{counted}"
         );
     }
@@ -246,7 +219,7 @@ mod tests {
     fn a_program_that_was_not_hinted_says_so_whatever_the_interval() {
         let outcome = outcome(&detailed(&[(100, 200); 6], "less", false, 0)).unwrap();
         assert_eq!(outcome.versus.verdict(), Verdict::Loss);
-        assert!(outcome.counted_sentence().contains("no hinted byte"));
+        assert!(outcome.counted_sentence().contains("No hinted byte"));
         assert!(outcome.advice().contains("loading the library"), "{}", outcome.advice());
     }
 }

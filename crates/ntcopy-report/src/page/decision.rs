@@ -1,12 +1,12 @@
 //! What a page says first: what to set, with one chart and the hot sets.
 
 use maud::{Markup, html};
-use ntcopy_record::advice::is_round;
+use ntcopy_record::advice::{NT, is_round};
 use ntcopy_record::stats::{THROUGHPUT, wins_from};
 use ntcopy_record::{Cell, ExperimentKind, Record};
 
 use super::{bars, figure};
-use crate::plot::{self, Chart, Line, Mark, MarkKind, Point, curves, slot};
+use crate::plot::{self, Chart, Line, Mark, MarkKind, Point, curves};
 use crate::summary::Summary;
 use crate::text;
 use crate::view::What;
@@ -52,10 +52,8 @@ fn chart(records: &[Record]) -> Markup {
         charts.filter_map(move |(heading, chart)| Some((record, heading, hinted(chart)?)))
     });
     let newest = |record: &Record| record.header.started_unix_ns;
-    let rank = |(record, _, chart): &(&Record, String, Chart)| {
-        let has_rule = chart.lines.iter().any(|line| line.slot == slot("adaptive", 0));
-        (has_rule, chart.places().len(), newest(record))
-    };
+    let rank =
+        |(record, _, chart): &(&Record, String, Chart)| (chart.places().len(), newest(record));
     let Some((record, heading, chart)) = charts.max_by_key(rank) else { return html! {} };
     let caption = html! {
         "Hinted sends relative to plain ones. " (text::sentence(&heading)) " Above 1 the hint wins."
@@ -65,16 +63,11 @@ fn chart(records: &[Record]) -> Markup {
 
 /// The lines of hinted sends alone, by names that say what they are, and where they begin to win.
 fn hinted(mut chart: Chart) -> Option<Chart> {
-    chart.lines.retain(|line| line.name == "nt" || line.name == "adaptive");
+    chart.lines.retain(|line| line.name == NT);
     chart.y_range = plot::around_one(&chart.lines);
-    let is_rule = |line: &&Line| line.name == "adaptive";
-    let line = chart.lines.iter().find(is_rule).or(chart.lines.first())?;
-    chart.marks.extend(crossing(line));
+    chart.marks.extend(crossing(chart.lines.first()?));
     for line in &mut chart.lines {
-        line.name = match line.name.as_str() {
-            "adaptive" => "hinted, by the rule (adaptive)".to_owned(),
-            _ => "hinted, obeyed (nt)".to_owned(),
-        };
+        "hinted".clone_into(&mut line.name);
     }
     plot::finish(chart)
 }
@@ -84,7 +77,6 @@ fn crossing(line: &Line) -> Option<Mark> {
     let sized = |point: &Point| (point.at, point.ci.is_some_and(|(low, _)| low > 1.0));
     let from = wins_from(&line.points.iter().map(sized).collect::<Vec<_>>());
     let (bytes, _) = from.filter(|(_, is_other_below)| *is_other_below)?;
-    let name = if line.name == "nt" { "obeyed" } else { "the rule" };
-    let label = format!("{name} wins from {} on", text::size(bytes));
+    let label = format!("the hint wins from {} on", text::size(bytes));
     Some(Mark { bytes, label, kind: MarkKind::Crossing })
 }

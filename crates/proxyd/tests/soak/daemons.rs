@@ -19,7 +19,7 @@ use crate::over_tls::{certify, trust};
 use crate::peer::process::Process;
 use crate::peer::{Peer, samples};
 
-const MODES: [&str; 6] = ["auto", "copy", "adaptive", "nt", "sendfile", "vmsplice"];
+const MODES: [&str; 5] = ["auto", "copy", "nt", "sendfile", "vmsplice"];
 
 /// Where clients come in.
 #[derive(Clone)]

@@ -48,8 +48,7 @@ impl Set {
     /// the other modes' sends carry no flag.
     fn change(&mut self, to: BorrowedFd<'_>, mode: Mode) -> Result<(), Errno> {
         let setting = match (mode, self.setting) {
-            (Mode::Nt, _) => Setting::Obey,
-            (Mode::Adaptive, _) | (_, Setting::Flagged) => Setting::Flagged,
+            (Mode::Nt, _) | (_, Setting::Flagged) => Setting::Flagged,
             _ => Setting::None,
         };
         if self.setting != setting {
@@ -125,7 +124,7 @@ impl Outgoing {
 
     fn call(&mut self, to: BorrowedFd<'_>) -> Result<usize, Errno> {
         let body_follows = self.unsent() > 0;
-        let copies = matches!(self.mode, Mode::Copy | Mode::Nt | Mode::Adaptive);
+        let copies = matches!(self.mode, Mode::Copy | Mode::Nt);
         if self.head_sent < self.head.len() && !(copies && body_follows) {
             let more = if body_follows { SendFlags::MORE } else { SendFlags::empty() };
             let head = &self.head[self.head_sent..];
@@ -134,9 +133,8 @@ impl Outgoing {
             return Ok(sent);
         }
         match self.mode {
-            // With `Nt` the socket has the hint, else the call.
-            Mode::Auto | Mode::Copy | Mode::Nt => self.send_copied(to, Hint::Auto),
-            Mode::Adaptive => self.send_copied(to, Hint::Nontemporal),
+            Mode::Auto | Mode::Copy => self.send_copied(to, Hint::Auto),
+            Mode::Nt => self.send_copied(to, Hint::Nontemporal),
             Mode::Sendfile => self.send_file(to),
             Mode::Vmsplice => self.send_pages(to),
         }

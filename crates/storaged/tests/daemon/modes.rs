@@ -2,7 +2,7 @@
 
 use crate::common::{Daemon, bytes, scratch};
 
-const MODES: [&str; 6] = ["auto", "copy", "nt", "adaptive", "sendfile", "vmsplice"];
+const MODES: [&str; 5] = ["auto", "copy", "nt", "sendfile", "vmsplice"];
 /// More pipes than are kept: as many as were in use at one time.
 const KEPT_PIPES: usize = 64;
 const SIZES: [usize; 7] = [1, 4095, 16_383, 16_384, 70_000, 1 << 20, 5_000_001];
@@ -36,7 +36,7 @@ fn the_bytes_are_the_same_in_every_mode() {
         }
         let expected = match mode {
             "auto" => "sendfile",
-            "nt" | "adaptive" if !hints => "copy",
+            "nt" if !hints => "copy",
             mode => mode,
         };
         // What the daemon says it did is what was asked for; what is small, and what a CPU reads at

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 
 use ntcopy::socket::{self, Setting, Support};
+use ntcopy::uapi;
 use ntcopy::{Hint, Hints};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{Errno, ioctl_fionbio};
@@ -77,10 +78,8 @@ impl Triggers {
     fn link(&mut self, kind: Kind) -> Result<(), Failure> {
         let is_known = self.links.iter().any(|(known, _)| *known == kind);
         let family = match kind {
-            Kind::Send | Kind::SendHinted | Kind::SendObeyed | Kind::SendRead | Kind::Sendfile => {
-                Family::Unix
-            }
-            Kind::Tcp | Kind::TcpObeyed => Family::Tcp,
+            Kind::Send | Kind::SendHinted | Kind::SendRead | Kind::Sendfile => Family::Unix,
+            Kind::Tcp | Kind::TcpHinted => Family::Tcp,
             _ => return Ok(()),
         };
         if is_known {
@@ -92,12 +91,8 @@ impl Triggers {
             ioctl_fionbio(end, true).map_err(Failure::os("cannot set O_NONBLOCK"))?;
         }
         let link = Link { ours, theirs };
-        let setting = match kind {
-            Kind::SendHinted => Setting::Every,
-            Kind::SendObeyed | Kind::TcpObeyed => Setting::Obey,
-            _ => Setting::None,
-        };
-        if setting != Setting::None {
+        if kind.is_hinted() {
+            let setting = Setting::From(uapi::MIN_BYTES.cast_unsigned());
             socket::enable(&link.ours, setting).map_err(Failure::os("cannot opt a socket in"))?;
         }
         self.links.push((kind, link));
@@ -186,7 +181,7 @@ impl Triggers {
             Kind::Pipe => self.through_pipe(at, bytes).map_err(failed())?,
             Kind::Splice => self.splice_file(at, bytes).map_err(failed())?,
             Kind::Vmsplice => self.vmsplice(at, bytes).map_err(failed())?,
-            Kind::Send | Kind::SendHinted | Kind::SendObeyed | Kind::Tcp | Kind::TcpObeyed => {
+            Kind::Send | Kind::SendHinted | Kind::Tcp | Kind::TcpHinted => {
                 self.stream(call.kind, at, bytes, Taker::Splice).map_err(failed())?;
             }
             Kind::SendRead => self.stream(call.kind, at, bytes, Taker::Recv).map_err(failed())?,
@@ -294,7 +289,7 @@ fn touch(bytes: usize) -> Result<(), Failure> {
 }
 
 pub fn unavailable(call: Call) -> Result<Option<String>, Failure> {
-    if call.kind == Kind::TcpObeyed && socket::kernel_support() == Support::Module {
+    if call.kind == Kind::TcpHinted && socket::kernel_support() == Support::Module {
         return Ok(Some("the module takes no TCP".to_owned()));
     }
     if call.kind.is_hinted() { run::unavailable(Mode::Nt) } else { Ok(None) }

@@ -1,4 +1,4 @@
-use super::HttpMode::{Adaptive, Copy, Nt, Sendfile, Vmsplice};
+use super::HttpMode::{Copy, Nt, Sendfile, Vmsplice};
 use super::Stack::{self, HaproxyExample, HaproxyNginx, StoragedProxyd};
 use super::*;
 
@@ -10,7 +10,7 @@ fn made(settings: &Settings) -> HttpPlan {
 fn a_plan_of_nothing_asked_is_the_defaults() {
     let plan = made(&Settings::default());
     let names: Vec<String> = plan.ways.iter().map(|way| plan.name(*way)).collect();
-    assert_eq!(names, ["copy", "nt", "adaptive", "sendfile"]);
+    assert_eq!(names, ["copy", "nt", "sendfile"]);
     assert_eq!(plan.baseline(), "copy");
     // Every combination without a pause, and then on a schedule.
     let half = plan.cells.len() / 2;
@@ -46,21 +46,21 @@ fn daemons_are_started_for_each_group_or_as_often_as_was_asked() {
 fn the_first_stack_is_the_baseline_and_a_mode_is_where_a_stack_has_it() {
     let settings = Settings {
         stacks: vec![HaproxyNginx, StoragedProxyd],
-        modes: vec![Adaptive, Vmsplice],
+        modes: vec![Nt, Vmsplice],
         ..Settings::default()
     };
     let plan = made(&settings);
     let ways: Vec<(Stack, HttpMode)> = plan.ways.iter().map(|way| (way.stack, way.mode)).collect();
     let expected = [
         (HaproxyNginx, Copy),
-        (HaproxyNginx, Adaptive),
+        (HaproxyNginx, Nt),
         (StoragedProxyd, Copy),
-        (StoragedProxyd, Adaptive),
+        (StoragedProxyd, Nt),
         (StoragedProxyd, Vmsplice),
     ];
     assert_eq!(ways, expected);
     assert_eq!(plan.baseline(), "haproxy+nginx:copy");
-    assert_eq!(plan.name(plan.ways[3]), "storaged+proxyd:adaptive");
+    assert_eq!(plan.name(plan.ways[3]), "storaged+proxyd:nt");
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn sockets_make_rounds_with_exactly_sockets_times_object_in_flight() {
     assert_eq!(in_flight, [Some(1 << 20), Some(8 << 20), Some(64 << 20)]);
     assert!(plan.cells.iter().all(|cell| cell.dataset_bytes == 256 << 20));
     assert_eq!(plan.cells[0].cpus, CpuPair { sender: 0, reader: 1 });
-    assert_eq!(plan.samples(), 3 * 15 * 4);
+    assert_eq!(plan.samples(), 3 * 15 * 3);
 }
 
 #[test]
@@ -127,10 +127,10 @@ fn params_name_the_form_and_its_sizes() {
 }
 
 #[test]
-fn a_sweep_is_72_cells_whose_data_sets_come_one_after_the_other() {
+fn a_sweep_is_144_cells_whose_data_sets_come_one_after_the_other() {
     let settings = Settings { sweep: true, ..Settings::default() };
     let plan = plan(&settings, &Cpus::two()).unwrap();
-    assert_eq!((plan.cells.len(), plan.modes.len()), (72, 3));
+    assert_eq!((plan.cells.len(), plan.modes.len()), (144, 2));
     assert!(plan.cells.is_sorted_by_key(|cell| cell.dataset_bytes));
     let small = Settings { sockets: vec![1], object_bytes: vec![4096], ..settings };
     assert_eq!(super::plan(&small, &Cpus::two()).unwrap().cells.len(), 3);
@@ -177,13 +177,13 @@ proptest! {
 #[test]
 fn a_sweep_has_modes_and_pairs_of_its_own_unless_told_otherwise() {
     let sweep = Settings { sweep: true, ..Settings::default() };
-    assert_eq!(sweep.modes(), [Mode::Copy, Mode::Nt, Mode::Adaptive]);
+    assert_eq!(sweep.modes(), [Mode::Copy, Mode::Nt]);
     assert_eq!(sweep.pairs(), defaults(false).sweep.pairs);
     let told = Settings { modes: vec![Mode::Vmsplice], pairs: Some(9), ..sweep };
     assert_eq!((told.modes(), told.pairs()), (vec![Mode::Copy, Mode::Vmsplice], 9));
     let defaults = &defaults(false).sweep;
     let cells = [defaults.sockets.len(), defaults.dataset_bytes.len()];
-    assert_eq!(cells.iter().product::<usize>() * defaults.object_bytes.len(), 72);
+    assert_eq!(cells.iter().product::<usize>() * defaults.object_bytes.len(), 144);
 }
 
 #[test]

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use ntcopy::policy::NEVER;
 use ntcopy::profile::{self, Profile};
-use ntcopy::socket;
 use ntcopy_bench::machine;
 use ntcopy_record::advice::{ProfileFacts, Target};
 
@@ -17,12 +16,7 @@ pub fn this() -> Target {
             None
         }
     };
-    let sysctl = socket::sysctl();
-    Target {
-        machine: machine::describe(),
-        profile,
-        sysctls: [sysctl.ntcopy.map(u64::from), sysctl.cache_bytes],
-    }
+    Target { machine: machine::describe(), profile }
 }
 
 fn facts(path: &Path, profile: &Profile) -> ProfileFacts {

@@ -100,13 +100,13 @@ impl KernelPair<'_> {
 
     /// Whether the question is one.
     pub fn check(&self) -> anyhow::Result<()> {
-        let known = ["copy", "nt", "adaptive", "sendfile"];
+        let known = ["copy", "nt", "sendfile"];
         let pairs = self.pairs();
         let unknown = self.asked.iter().find(|mode| !known.contains(&mode.as_str()));
         let why = match self.against {
             Against::Unpatched if unknown.is_some() => {
                 let mode = unknown.map(String::as_str).unwrap_or_default();
-                let takes = "copy, nt, adaptive, and sendfile of http";
+                let takes = "copy, nt, and sendfile of http";
                 format!("--modes {mode}: --against unpatched is for {takes}")
             }
             _ if self.common.place.kernel == "host" => {

@@ -19,7 +19,7 @@ use crate::cmd::{not_available, run as hint, usage};
 pub const EXAMPLES: &str = "\
 Examples:
   ntcopy bench app --kernel um                       memcached, in the kernel with the flag
-  ntcopy bench app --kernel um --quick --modes adaptive
+  ntcopy bench app --kernel um --quick --modes nt
   ntcopy bench app --kernel um --connections 16 --large-rate 0.25,0.5,0.75,max    a curve
   ntcopy bench app --kernel um --against unpatched   relative to a stock kernel
 
@@ -29,9 +29,8 @@ fetch large values and drop them in the socket unread, at an offered rate or wit
 is the distribution's package, has one thread and listens on a unix socket. Another program: \
 ntcopy try.
 
-Modes: copy (the program as it is, the baseline), idle (the same without large requests), adaptive \
-(under `ntcopy run`; the kernel's rule decides), nt (every hint is \
-obeyed). Servers are started again for each mode and pair.
+Modes: copy (the program as it is, the baseline), idle (the same without large requests), nt \
+(under `ntcopy run`, its large sends hinted). Servers are started again for each mode and pair.
 
 A booted kernel has one CPU for program and client, or two with --own-caches. There and on this \
 kernel the program is kept on the first CPU that this process may run on, and the client on the \
@@ -86,24 +85,21 @@ impl AppArgs {
     }
 
     fn plan(&self, program: &Path, cpus: &Cpus) -> Result<Plan, PlanError> {
-        let hinting = [(AppMode::Adaptive, hint::Mode::Adaptive), (AppMode::Nt, hint::Mode::Nt)];
-        let hinting: BTreeMap<AppMode, Hinting> =
-            hinting.into_iter().map(|(mode, how)| (mode, self.hinted(program, how))).collect();
+        let hinting: BTreeMap<AppMode, Hinting> = [(AppMode::Nt, self.hinted(program))].into();
         let settings = self.against.settings(&self.settings, &self.settings.modes, one_boot);
         app::plan(&settings, program.to_path_buf(), hinting, cpus)
     }
 
     /// How the program is hinted, as `ntcopy run` would.
-    fn hinted(&self, program: &Path, mode: hint::Mode) -> Hinting {
+    fn hinted(&self, program: &Path) -> Hinting {
         let asked = hint::Hint {
             min_bytes: None,
             family: vec![hint::Family::Unix],
-            mode,
             library: self.library.clone(),
         };
         match hint::Hinting::of(&asked, program.as_os_str()) {
-            Ok(hinting) if hinting.obstacles.is_empty() => Ok(hinting.environment),
-            Ok(hinting) => Err(hinting.obstacles.join("; ")),
+            Ok(hinting) if hinting.in_the_way().next().is_none() => Ok(hinting.environment),
+            Ok(hinting) => Err(hinting.in_the_way().cloned().collect::<Vec<_>>().join("; ")),
             Err(_) => Err(format!("{} cannot be run", program.display())),
         }
     }

@@ -15,7 +15,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   ntcopy bench http --kernel um                   storaged and proxyd, in the kernel with the flag
   ntcopy bench http --kernel um --against unpatched --sndbuf 4MiB     relative to a stock kernel
-  ntcopy bench http --kernel um --against unpatched --modes nt,adaptive,sendfile   and the ceiling
+  ntcopy bench http --kernel um --against unpatched --modes nt,sendfile   and the ceiling
   ntcopy bench http --quick                       on this kernel, in a minute
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes copy
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes sendfile --baseline sendfile
@@ -29,8 +29,7 @@ connection asks again as soon as it is answered: how much goes through, and what
 each process. On a schedule, requests come at an offered rate, the same in every mode, whether or \
 not others have been answered: how long does an answer take, from the moment its request was due?
 
-Modes: copy (plain sends, the baseline), nt (hinted, obeyed), adaptive (hinted, the kernel's rule \
-decides), sendfile (the backend copies nothing); storaged also has vmsplice and auto. backend.c is \
+Modes: copy (plain sends, the baseline), nt (hinted), sendfile (the backend copies nothing); storaged also has vmsplice and auto. backend.c is \
 examples/backend.c, which the system's C compiler makes here. nginx as the backend, and its \
 proxy, get the hint from `ntcopy run`; before the others a proxy is as it is. Proxies and backends \
 are started again for each pair, because which memory a process got changes its speed by a few \

@@ -250,8 +250,7 @@ fn conclude(
 
 /// Why no hinted mode was measured, if some were to be.
 fn lacks_hints(record: &Record) -> Option<&str> {
-    let is_hinted =
-        |mode: &str| matches!(mode.rsplit(':').next(), Some("nt" | "adaptive" | "nt-copy"));
+    let is_hinted = |mode: &str| matches!(mode.rsplit(':').next(), Some("nt" | "nt-copy"));
     let missing =
         record.unavailable.iter().find(|line| line.cell.is_none() && is_hinted(&line.mode));
     let is_measured = record.samples.iter().any(|sample| is_hinted(&sample.mode));

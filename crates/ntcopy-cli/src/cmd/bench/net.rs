@@ -23,8 +23,7 @@ answered: transactions per second, CPU time of client and server for each, and h
 a schedule, requests come at an offered rate, the same in every mode, whether or not others have \
 been answered: how long does a response take, from the moment its request was due?
 
-Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the \
-kernel's rule decides); with --veth also nocache, the feature tx-nocache-copy of both devices. Both \
+Modes: copy (plain sends, the baseline), nt (with MSG_NTCOPY); with --veth also nocache, the feature tx-nocache-copy of both devices. Both \
 sides send alike.
 
 --veth puts client and server into two network namespaces that this program makes, joined by a pair \
@@ -40,8 +39,7 @@ Examples:
 A message goes, comes back, and the next one goes, as `sockperf ping-pong` does it. A latency is \
 half of a round trip's time. Modes are compared by interleaved samples.
 
-Modes: copy (plain sends, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the \
-kernel's rule decides). Both sides send alike. Messages below a page are never \
+Modes: copy (plain sends, the baseline), nt (with MSG_NTCOPY). Both sides send alike. Messages below a page are never \
 copied non-temporally: there the modes show what asking costs.";
 
 pub fn net(common: &Common, settings: &net::Settings) -> anyhow::Result<ExitCode> {

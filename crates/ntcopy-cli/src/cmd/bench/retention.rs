@@ -18,7 +18,7 @@ Examples:
 What do large sends cost another program on this CPU? That program has a hot set, reads it line \
 after line in random order after every send, on the sender's CPU, and times itself. The traffic \
 beside it is the same in every mode; idle is the time without traffic. A booted kernel is put on one \
-CPU of the host, so that both share its caches. Modes: copy, nt, adaptive. What a copy in user \
+CPU of the host, so that both share its caches. Modes: copy, nt. What a copy in user \
 space leaves of a cache is told by ntcopy footprint.";
 
 #[derive(clap::Args)]

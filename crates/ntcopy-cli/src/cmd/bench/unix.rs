@@ -26,8 +26,7 @@ With --sockets or --sweep a round fills every socket with one object and then dr
 the bytes in flight are exactly sockets x object. Without them, sender and reader run freely on one \
 socket.
 
-Modes: copy (a plain send, the baseline), nt (MSG_NTCOPY, obeyed), adaptive (MSG_NTCOPY, and the \
-kernel's rule decides), vmsplice (no copy at all; its buffer must not be touched again until the \
+Modes: copy (a plain send, the baseline), nt (with MSG_NTCOPY), vmsplice (no copy at all; its buffer must not be touched again until the \
 reader is done with it).";
 
 #[derive(clap::Args)]

@@ -138,7 +138,7 @@ fn kernel(out: &mut String, found: &Findings) {
     let flag = match (&kernel.probe_error, kernel.msg_ntcopy) {
         (Some(error), _) => format!("cannot be used: {error}"),
         (None, true) if kernel.support == "module" => {
-            "by the module, on sockets that opt in: unix streams, UDP".to_owned()
+            "by the module, on sockets that opt in: unix streams".to_owned()
         }
         (None, true) => "yes, on sockets that opt in by SO_NTCOPY".to_owned(),
         (None, false) => "no (the module brings it: ntcopy module status; ntcopy bench unix \
@@ -149,9 +149,8 @@ fn kernel(out: &mut String, found: &Findings) {
     // A container's network namespace does not show the machine's settings.
     let hidden =
         if kernel.msg_ntcopy { "not to be seen in this network namespace" } else { "not there" };
-    let number = |value: Option<u64>| value.map_or(hidden.to_owned(), |v| v.to_string());
-    row(out, "net.core.ntcopy", &number(kernel.sysctl_ntcopy.map(u64::from)));
-    row(out, "  ..._cache_bytes", &number(kernel.sysctl_ntcopy_cache_bytes));
+    let setting = kernel.sysctl_ntcopy.map_or(hidden.to_owned(), |setting| setting.to_string());
+    row(out, "net.core.ntcopy", &setting);
 }
 
 fn counters(out: &mut String, found: &Findings) {

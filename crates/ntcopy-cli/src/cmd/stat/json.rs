@@ -1,20 +1,18 @@
 //! The counters for programs: one JSON object on a line, whole numbers of bytes.
 
 use ntcopy::socket::Counters;
-use ntcopy::uapi;
-use ntcopy_record::foreign;
-use serde_json::json;
+use serde::Serialize;
 
-use super::hinted_bytes;
+/// What was counted so far.
+#[derive(Serialize)]
+struct Totals {
+    bytes: u64,
+    hinted_bytes: u64,
+    bypassed_bytes: u64,
+}
 
-/// What was counted so far; the share of nothing is null.
-pub fn totals(counters: &Counters) -> String {
-    let hinted = hinted_bytes(counters);
-    let share = (hinted > 0).then(|| counters.get(uapi::STAT_NONTEMPORAL) as f64 / hinted as f64);
-    let object = json!({
-        "total_bytes": counters.as_map(),
-        "hinted_total_bytes": hinted,
-        "nontemporal_share": share,
-    });
-    format!("{}\n", foreign::visible_value(object))
+pub fn totals(counters: &Counters) -> serde_json::Result<String> {
+    let Counters { bytes, hinted_bytes, bypassed_bytes, .. } = *counters;
+    let text = serde_json::to_string(&Totals { bytes, hinted_bytes, bypassed_bytes })?;
+    Ok(text + "\n")
 }

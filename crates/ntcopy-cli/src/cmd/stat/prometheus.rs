@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use ntcopy::socket::Counters;
-use ntcopy_record::foreign;
 
 use super::{Args, Source};
 use crate::cmd::report;
@@ -38,31 +37,26 @@ fn text(counters: Option<&Counters>, setting: Option<u8>) -> String {
             &mut out,
             "ntcopy_setting",
             "gauge",
-            "net.core.ntcopy: 0 hints are ignored, 1 the rule decides, 2 hints are obeyed.",
+            "net.core.ntcopy: 0 hints are ignored, 1 they are obeyed.",
         );
         let _ = writeln!(out, "ntcopy_setting {setting}");
     }
-    if let Some(counters) = counters {
-        const NAME: &str = "ntcopy_hinted_bytes_total";
-        family(
-            &mut out,
-            NAME,
-            "counter",
-            "Bytes that hinted sends accepted: copied non-temporally, or the reason why not.",
-        );
-        for (name, bytes) in counters.as_map() {
-            let outcome = escaped(name.strip_suffix("_bytes").unwrap_or(name));
-            let _ = writeln!(out, "{NAME}{{outcome=\"{outcome}\"}} {bytes}");
-        }
+    let Some(counters) = counters else { return out };
+    for (name, help, bytes) in [
+        ("ntcopy_bytes_total", "Bytes that were sent on sockets that opted in.", counters.bytes),
+        ("ntcopy_hinted_bytes_total", "Bytes of hinted sends.", counters.hinted_bytes),
+        (
+            "ntcopy_bypassed_bytes_total",
+            "Bytes of hinted sends of which at least one piece went past the caches.",
+            counters.bypassed_bytes,
+        ),
+    ] {
+        family(&mut out, name, "counter", help);
+        let _ = writeln!(out, "{name} {bytes}");
     }
     out
 }
 
 fn family(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-}
-
-/// A label's value; a kernel of another day may count under any name.
-fn escaped(value: &str) -> String {
-    foreign::visible(value).replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -1,19 +1,10 @@
-//! The counters for people: a list of reasons, 80 columns.
+//! The counters for people: what was counted, and what that says, 80 columns.
 
 use ntcopy::socket::Counters;
-use ntcopy::uapi;
-use ntcopy_record::foreign;
 use ntcopy_record::units::about_size;
 
-use super::hinted_bytes;
-
-/// Name in the kernel, and what it means.
-const REASONS: [(&str, &str); 4] = [
-    (uapi::STAT_FITS_CACHE, "no more than ntcopy_cache_bytes in flight"),
-    (uapi::STAT_TOO_SMALL, "pieces below a page"),
-    (uapi::STAT_READ_BY_KERNEL, "the kernel itself reads them right away"),
-    (uapi::STAT_NOT_SUPPORTED, "no such copy here, or nothing to copy"),
-];
+/// A part of the sends below which something keeps hints from most of them.
+const MOST: f64 = 0.5;
 
 fn percent(share: Option<f64>) -> String {
     // Shown as all or nothing only where it is.
@@ -25,29 +16,43 @@ fn percent(share: Option<f64>) -> String {
     }
 }
 
-/// All that was counted, reason by reason.
+fn part(some: u64, all: u64) -> Option<f64> {
+    (all > 0).then(|| some as f64 / all as f64)
+}
+
+/// All that was counted, and what keeps hints from sends, if something does.
 pub fn totals(counters: &Counters) -> String {
-    let hinted = hinted_bytes(counters);
-    let share = |bytes: u64| percent((hinted > 0).then(|| bytes as f64 / hinted as f64));
-    let mut out = format!("{:<17}{:>11}\n", "Hinted", about_size(hinted));
-    let mut row = |name: &str, bytes: u64, what: &str| {
-        let text = format!("  {name:<15}{:>11}{:>9}  {what}", about_size(bytes), share(bytes));
-        out.push_str(text.trim_end());
-        out.push('\n');
-    };
-    row("non-temporal", counters.get(uapi::STAT_NONTEMPORAL), "");
-    for (name, what) in REASONS {
-        let label = name.trim_end_matches("_bytes").replace('_', " ");
-        row(&label, counters.get(name), what);
+    let Counters { bytes, hinted_bytes: hinted, bypassed_bytes: bypassed, .. } = *counters;
+    let mut out = format!("{:<32}{:>11}\n", "Sent on sockets that opted in", about_size(bytes));
+    for (name, some, all, whole) in [
+        ("  hinted", hinted, bytes, "of that"),
+        ("  past the caches", bypassed, hinted, "of the hinted bytes"),
+    ] {
+        let share = percent(part(some, all));
+        out.push_str(&format!("{name:<32}{:>11}{share:>9} {whole}\n", about_size(some)));
     }
-    for (name, bytes) in counters.as_map() {
-        let is_known =
-            name == uapi::STAT_NONTEMPORAL || REASONS.iter().any(|(known, ..)| known == name);
-        if !is_known {
-            row(&foreign::visible(name), *bytes, "counted, and unknown to this program");
-        }
+    if let Some(why) = diagnosis(counters) {
+        out.push_str(why);
+        out.push('\n');
     }
     out
+}
+
+fn diagnosis(counters: &Counters) -> Option<&'static str> {
+    let Counters { bytes, hinted_bytes: hinted, bypassed_bytes: bypassed, .. } = *counters;
+    let is_below_most = |some, all| part(some, all).is_some_and(|part| part < MOST);
+    if bytes == 0 {
+        Some("Nothing was sent on a socket that opted in (ntcopy run, ntcopy set, SO_NTCOPY).")
+    } else if is_below_most(hinted, bytes) {
+        Some("Most sends are shorter than the number of their socket (SO_NTCOPY).")
+    } else if is_below_most(bypassed, hinted) {
+        Some(
+            "Most hints were declined: the kernel reads those bytes itself (TLS, checksums), or the \
+             socket\ncannot bypass the caches.",
+        )
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -62,5 +67,26 @@ mod tests {
         assert_eq!(percent(Some(0.9999)), ">99.9 %");
         assert_eq!(percent(Some(1.0)), "100.0 %");
         assert_eq!(percent(None), "-");
+    }
+
+    #[test]
+    fn what_keeps_hints_from_sends_is_said() {
+        let said = |bytes, hinted_bytes, bypassed_bytes| {
+            let mut counters = Counters::default();
+            counters.bytes = bytes;
+            counters.hinted_bytes = hinted_bytes;
+            counters.bypassed_bytes = bypassed_bytes;
+            diagnosis(&counters)
+        };
+        assert_eq!(said(100, 90, 80), None);
+        for (counts, words) in [
+            ((0, 0, 0), "Nothing was sent"),
+            ((100, 49, 49), "shorter than the number"),
+            ((100, 0, 0), "shorter than the number"),
+            ((100, 100, 49), "declined"),
+        ] {
+            let why = said(counts.0, counts.1, counts.2).unwrap_or_default();
+            assert!(why.contains(words), "{counts:?}: {why}");
+        }
     }
 }

@@ -59,6 +59,8 @@ pub(super) fn storaged(
 ) -> Result<Command, Failure> {
     let mut command = Command::new(Program::Storaged.find().map_err(Failure::Limit)?);
     command.args(["--log-level", "warn", "--mode", mode]);
+    // Every body is hinted in a hinted mode, whatever its length.
+    command.arg("--min-bytes").arg(uapi::MIN_BYTES.to_string());
     command.arg("--workers").arg(workers.to_string());
     // Each object stays open, so that its bytes are verified once and its pages stay mapped.
     command.arg("--open-objects").arg((objects + 16).to_string());
@@ -70,8 +72,7 @@ pub(super) fn storaged(
 /// What proxyd does with what it writes itself. A backend that copies nothing leaves heads.
 fn proxy_mode(mode: HttpMode) -> &'static str {
     match mode {
-        HttpMode::Nt => "nt",
-        HttpMode::Adaptive | HttpMode::Auto => "adaptive",
+        HttpMode::Nt | HttpMode::Auto => "nt",
         HttpMode::Copy | HttpMode::Sendfile | HttpMode::Vmsplice => "copy",
     }
 }
@@ -131,10 +132,9 @@ pub fn example_backend(
         return Err(Failure::Limit("backend.c listens on a unix socket alone".to_owned()));
     };
     let sends = match setup.way.mode {
-        HttpMode::Nt => uapi::SOCK_OBEY.to_string(),
-        HttpMode::Adaptive => uapi::SOCK_EVERY.to_string(),
+        HttpMode::Nt => uapi::MIN_BYTES.to_string(),
         HttpMode::Sendfile => "sendfile".to_owned(),
-        _ => uapi::SOCK_NONE.to_string(),
+        _ => "0".to_owned(),
     };
     let mut command = Command::new(example.folder.path().join("backend"));
     command.arg(path).arg(&example.objects);
@@ -154,12 +154,10 @@ fn program(setup: &Setup<'_>, program: Program) -> Result<Command, Failure> {
 pub fn hinted(mode: HttpMode, program: &Path) -> Command {
     let mut command;
     match mode {
-        HttpMode::Nt | HttpMode::Adaptive => {
+        HttpMode::Nt => {
             // The link in /proc, not the name behind it: the file may have been replaced since.
             command = Command::new("/proc/self/exe");
-            command
-                .args(["run", "--family", "unix,tcp", "--mode", mode.as_str(), "--"])
-                .arg(program);
+            command.args(["run", "--family", "unix,tcp", "--"]).arg(program);
         }
         _ => command = Command::new(program),
     }

@@ -1,5 +1,5 @@
 //! The loop that all ways to copy share, around what differs: how four lines are moved.
-//! `docs/design/rule.md`, "The loop", describes it for the library and the kernel together.
+//! `docs/design/copy.md`, "The loop", describes it for the library and the kernel together.
 
 use core::arch::x86_64::{_MM_HINT_NTA, _MM_HINT_T0, _mm_prefetch};
 use core::ptr;
