@@ -1,10 +1,10 @@
 //! A program that confines itself by seccomp allows itself its own system calls, not ours: a
-//! `write` that becomes a `sendto` could be its end. This library leaves all alone once the program
+//! `setsockopt` after its `socket` could be its end. This library leaves all alone once the program
 //! has confined itself. What it starts is under that filter from the beginning: `filter.rs`.
 
 use core::ffi::{c_int, c_long, c_ulong};
 
-use crate::{active, original};
+use crate::{enable, original};
 
 /// Stands in for prctl(2).
 ///
@@ -20,7 +20,7 @@ pub unsafe extern "C-unwind" fn prctl(
     d: c_ulong,
 ) -> c_int {
     if option == libc::PR_SET_SECCOMP {
-        active::deactivate();
+        enable::deactivate();
     }
     // SAFETY: the caller's promise. Arguments that it did not give are not looked at.
     unsafe { original::prctl(option, a, b, c, d) }
@@ -42,7 +42,7 @@ pub unsafe extern "C-unwind" fn syscall(
     f: c_long,
 ) -> c_long {
     if confines(number, a) {
-        active::deactivate();
+        enable::deactivate();
     }
     // SAFETY: the caller's promise. Arguments that it did not give are not looked at.
     unsafe { original::syscall(number, a, b, c, d, e, f) }

@@ -1,98 +1,99 @@
-//! Who takes the hint, and how a socket opts in.
+//! Which sockets opt in, from how many bytes on, and by whom: the kernel or the module.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicU8, Ordering::Relaxed};
 
+use ntcopy::recommended::{Family, Kind};
 use ntcopy::uapi;
 
-use crate::setters::{self, Setter};
+use crate::settings::{Families, Settings};
 use crate::sys::{self, Errno};
-use crate::{active, settings::Mode};
+
+/// The families that were asked for; none: this library does nothing.
+static FAMILIES: AtomicU8 = AtomicU8::new(0);
+/// From how many bytes on, where that was said.
+static MIN_BYTES: AtomicI32 = AtomicI32::new(UNSAID);
+const UNSAID: c_int = 0;
 
 const UNKNOWN: u8 = 0;
 const KERNEL: u8 = 1;
 const MODULE: u8 = 2;
-const ASSUMED: u8 = 3;
 
-/// Who takes the hint, once a socket has been asked.
+/// Who takes the option, once a socket has been asked.
 static TAKER: AtomicU8 = AtomicU8::new(UNKNOWN);
-/// Whether the hint is to be obeyed, which only a socket's setting can say, no flag of a send.
-static OBEYED: AtomicBool = AtomicBool::new(false);
 
-/// Sockets opt in for this mode from now on.
-pub fn choose(mode: Mode) {
-    OBEYED.store(mode == Mode::Nt, Relaxed);
+/// Sockets opt in by these settings from now on.
+pub fn activate(settings: &Settings) {
+    MIN_BYTES.store(settings.min_bytes.unwrap_or(UNSAID), Relaxed);
+    FAMILIES.store(settings.families.bits(), Relaxed);
 }
 
-/// Takes it as known that the kernel hints what carries the flag, and asks no socket about it.
-pub fn assume_kernel() {
-    TAKER.store(ASSUMED, Relaxed);
+/// Every call is the original's alone from now on.
+pub fn deactivate() {
+    FAMILIES.store(0, Relaxed);
 }
 
-/// Opts a socket in, and says whether its sends are to carry the flag.
-///
-/// They are not where neither kernel nor module takes it, where the program has set the socket's
-/// option itself, which is its own business, and where the setting hints every send. On a kernel
-/// that knows no hint at all, this library has nothing to do any more.
-pub fn enable(fd: c_int) -> bool {
-    match TAKER.load(Relaxed) {
-        ASSUMED => true,
-        MODULE => attach(fd),
-        _ => match sys::getsockopt(fd, uapi::SO_NTCOPY) {
-            Ok(found) => {
-                TAKER.store(KERNEL, Relaxed);
-                by_option(fd, found)
-            }
-            Err(Errno(libc::ENOPROTOOPT)) => attach(fd),
-            Err(_) => false,
-        },
+/// The number of a socket that is to opt in.
+#[inline]
+pub fn wanted(domain: c_int, of_type: c_int, protocol: c_int) -> Option<Wanted> {
+    let families = Families::from_bits(FAMILIES.load(Relaxed));
+    if families.is_empty() {
+        return None;
     }
+    let kind = Kind::of(domain, of_type, protocol)?;
+    let min_bytes = MIN_BYTES.load(Relaxed);
+    let value = if min_bytes == UNSAID { kind.bytes() as c_int } else { min_bytes };
+    let is_for_module = kind.family == Family::Unix && kind.is_stream;
+    families.contains(kind.family).then_some(Wanted { value, is_for_module })
 }
 
-/// What a socket is set to that opts in here.
-fn wanted() -> c_int {
-    if OBEYED.load(Relaxed) { uapi::SOCK_OBEY } else { uapi::SOCK_FLAGGED }
+/// How a socket is to opt in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// From how many bytes on its sends are hinted.
+    pub value: c_int,
+    /// Whether the module could take it.
+    is_for_module: bool,
 }
 
-/// A setting that was found is the program's, or that of a listener, or of a process before this
-/// one, and stays.
-fn by_option(fd: c_int, found: c_int) -> bool {
-    if setters::setter(fd) == Some(Setter::Program) {
-        return false;
+/// Opts in a socket that was just made. Where neither kernel nor module takes it, this library has
+/// nothing to do any more.
+#[cold]
+pub fn enable(fd: c_int, wanted: Wanted) {
+    if TAKER.load(Relaxed) != MODULE {
+        match sys::setsockopt(fd, uapi::SO_NTCOPY, wanted.value) {
+            Ok(()) => return TAKER.store(KERNEL, Relaxed),
+            Err(Errno(libc::ENOPROTOOPT)) => {}
+            // A kernel of another interface.
+            Err(Errno(libc::EINVAL)) => return deactivate(),
+            Err(_) => return,
+        }
     }
-    if found != uapi::SOCK_NONE {
-        return found == uapi::SOCK_FLAGGED;
+    if wanted.is_for_module {
+        attach(fd, wanted.value);
     }
-    let wanted = wanted();
-    // Before it is set: another thread may read it at once.
-    setters::note(fd, Setter::Library);
-    // An older kernel may refuse the value: the sends stay as they are.
-    sys::setsockopt(fd, uapi::SO_NTCOPY, wanted).is_ok() && wanted == uapi::SOCK_FLAGGED
 }
 
 /// By the module. The device is opened for each socket and closed again: a descriptor that stayed
 /// would be one that the program doesn't know of, and might close.
-fn attach(fd: c_int) -> bool {
+fn attach(fd: c_int, value: c_int) {
     let is_known = TAKER.load(Relaxed) == MODULE;
     let device = match sys::open_device(uapi::MODULE_PATH) {
         Ok(device) => device,
-        Err(Errno(libc::ENOENT | libc::ENXIO | libc::ENODEV)) => {
-            if !is_known {
-                active::deactivate();
-            }
-            return false;
-        }
+        Err(Errno(libc::ENOENT | libc::ENXIO | libc::ENODEV)) if !is_known => return deactivate(),
         // No more descriptors, or no right to it here.
-        Err(_) => return false,
+        Err(_) => return,
     };
-    let is_hinted = if is_known || speaks_our_series(device) {
-        attach_by(device, fd)
+    if is_known || speaks_our_series(device) {
+        TAKER.store(MODULE, Relaxed);
+        let mut socket = uapi::Socket { fd, min_bytes: value, flags: 0, reserved: 0 };
+        // It stays as it is where the module cannot take it.
+        // SAFETY: it is the structure of this request.
+        let _ = unsafe { sys::ioctl(device, uapi::IOC_ATTACH, &mut socket) };
     } else {
-        active::deactivate();
-        false
-    };
+        deactivate();
+    }
     sys::close(device);
-    is_hinted
 }
 
 /// The numbers of another series may mean something else.
@@ -103,20 +104,24 @@ fn speaks_our_series(device: c_int) -> bool {
     answered.is_ok() && info.series == uapi::MODULE_SERIES
 }
 
-/// An attached socket is the program's own business, or was attached here before.
-fn attach_by(device: c_int, fd: c_int) -> bool {
-    let mut socket = uapi::Socket { fd, mode: 0, flags: 0, reserved: 0 };
-    // SAFETY: it is the structure of this request.
-    if unsafe { sys::ioctl(device, uapi::IOC_QUERY, &mut socket) }.is_err() {
-        return false;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_follows_from_the_kind_and_from_what_was_said() {
+        let of = |domain, of_type| wanted(domain, of_type, 0).map(|wanted| wanted.value);
+        assert_eq!(of(libc::AF_UNIX, libc::SOCK_STREAM), None, "inactive");
+        activate(&Settings::DEFAULT);
+        assert_eq!(of(libc::AF_UNIX, libc::SOCK_STREAM), Some(262_144));
+        assert_eq!(of(libc::AF_INET6, libc::SOCK_STREAM | libc::SOCK_CLOEXEC), Some(262_144));
+        assert_eq!(of(libc::AF_UNIX, libc::SOCK_SEQPACKET), Some(4096));
+        assert_eq!(of(libc::AF_INET, libc::SOCK_DGRAM), None, "not asked for");
+        let (families, min_bytes) = (Families::of(Family::Udp), Some(65_536));
+        activate(&Settings { families, min_bytes, ..Settings::DEFAULT });
+        assert_eq!(of(libc::AF_INET, libc::SOCK_DGRAM), Some(65_536));
+        assert_eq!(of(libc::AF_UNIX, libc::SOCK_STREAM), None);
+        deactivate();
+        assert_eq!(of(libc::AF_INET, libc::SOCK_DGRAM), None);
     }
-    TAKER.store(MODULE, Relaxed);
-    if socket.flags & uapi::SOCKET_ATTACHED != 0 {
-        return socket.mode == uapi::SOCK_FLAGGED as u32;
-    }
-    let wanted = wanted();
-    let mut socket = uapi::Socket { fd, mode: wanted as u32, flags: 0, reserved: 0 };
-    // SAFETY: it is the structure of this request.
-    let attached = unsafe { sys::ioctl(device, uapi::IOC_ATTACH, &mut socket) };
-    attached.is_ok() && wanted == uapi::SOCK_FLAGGED
 }

@@ -1,7 +1,7 @@
 //! Filters of system calls (seccomp) that were in force before this program began: of systemd's
 //! `SystemCallFilter=`, of a container, of the program that started it.
 //!
-//! A `write` that becomes a `sendto` can be the end of a program under one, and nothing can be asked
+//! A `setsockopt` after its `socket` can be the end of a program under one, and nothing can be asked
 //! of a filter without doing what it may forbid. `ntcopy run` tries that before the program begins,
 //! in processes of its own, and says how many filters were in force then. A filter is never taken
 //! away again, and every process has those of the one that started it: as many are the same ones. More

@@ -2,14 +2,11 @@
 //!
 //! They are looked up once, by the constructor. A call that comes earlier, out of the constructor
 //! of another library or a signal handler there, is a bare system call: looking up takes locks
-//! and may allocate, and no thread can have been cancelled yet. A call of a function that the
-//! C library doesn't have is one too: because this library has it, programs that ask for it get it.
+//! and may allocate.
 
-use core::ffi::{CStr, c_int, c_long, c_uint, c_ulong, c_void};
+use core::ffi::{CStr, c_int, c_long, c_ulong, c_void};
 use core::mem;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
-
-use libc::{iovec, mmsghdr, msghdr, sockaddr, socklen_t, ssize_t};
 
 use crate::sys;
 
@@ -48,8 +45,6 @@ unsafe fn bare(number: c_long, arguments: [usize; 6]) -> isize {
 
 /// The registers of a system call: those that it doesn't use are zero.
 macro_rules! registers {
-    ($a:expr) => { registers!($a, 0, 0, 0, 0, 0) };
-    ($a:expr, $b:expr) => { registers!($a, $b, 0, 0, 0, 0) };
     ($a:expr, $b:expr, $c:expr) => { registers!($a, $b, $c, 0, 0, 0) };
     ($a:expr, $b:expr, $c:expr, $d:expr) => { registers!($a, $b, $c, $d, 0, 0) };
     ($a:expr, $b:expr, $c:expr, $d:expr, $e:expr) => { registers!($a, $b, $c, $d, $e, 0) };
@@ -109,56 +104,12 @@ macro_rules! originals {
 }
 
 originals! {
-    /// write(2).
-    write(fd: c_int, bytes: *const c_void, size: usize) -> ssize_t
-        = libc::SYS_write, [fd, bytes, size];
-    /// writev(2).
-    writev(fd: c_int, vector: *const iovec, count: c_int) -> ssize_t
-        = libc::SYS_writev, [fd, vector, count];
-    /// send(2).
-    send(fd: c_int, bytes: *const c_void, size: usize, flags: c_int) -> ssize_t
-        = libc::SYS_sendto, [fd, bytes, size, flags];
-    /// sendto(2).
-    sendto(fd: c_int, bytes: *const c_void, size: usize, flags: c_int, to: *const sockaddr,
-           to_bytes: socklen_t) -> ssize_t
-        = libc::SYS_sendto, [fd, bytes, size, flags, to, to_bytes];
-    /// sendmsg(2).
-    sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t
-        = libc::SYS_sendmsg, [fd, message, flags];
-    /// sendmmsg(2).
-    sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int
-        = libc::SYS_sendmmsg, [fd, messages, count, flags];
     /// socket(2).
     socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int
         = libc::SYS_socket, [domain, kind, protocol];
-    /// setsockopt(2).
-    setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, size: socklen_t)
-        -> c_int
-        = libc::SYS_setsockopt, [fd, level, name, value, size];
-    /// getsockopt(2).
-    getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_void, size: *mut socklen_t)
-        -> c_int
-        = libc::SYS_getsockopt, [fd, level, name, value, size];
     /// socketpair(2).
     socketpair(domain: c_int, kind: c_int, protocol: c_int, pair: *mut c_int) -> c_int
         = libc::SYS_socketpair, [domain, kind, protocol, pair];
-    /// accept(2).
-    accept(fd: c_int, from: *mut sockaddr, from_bytes: *mut socklen_t) -> c_int
-        = libc::SYS_accept, [fd, from, from_bytes];
-    /// accept4(2).
-    accept4(fd: c_int, from: *mut sockaddr, from_bytes: *mut socklen_t, flags: c_int) -> c_int
-        = libc::SYS_accept4, [fd, from, from_bytes, flags];
-    /// close(2).
-    close(fd: c_int) -> c_int = libc::SYS_close, [fd];
-    /// dup2(2).
-    dup2(from: c_int, to: c_int) -> c_int = libc::SYS_dup2, [from, to];
-    /// dup3(2).
-    dup3(from: c_int, to: c_int, flags: c_int) -> c_int = libc::SYS_dup3, [from, to, flags];
-    /// close_range(2).
-    close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int
-        = libc::SYS_close_range, [first, last, flags];
-    /// closefrom(3).
-    closefrom(first: c_int) -> c_int = libc::SYS_close_range, [first.max(0), c_uint::MAX, 0];
     /// prctl(2), with all the arguments that it may have.
     prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int
         = libc::SYS_prctl, [option, a, b, c, d];

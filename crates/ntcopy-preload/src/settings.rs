@@ -1,28 +1,24 @@
 //! What `ntcopy run` tells this library, through the environment.
 
-use core::ffi::{CStr, c_char};
+use core::ffi::{CStr, c_char, c_int};
 
-/// The smallest send that is hinted, in bytes.
+use ntcopy::recommended::{Family, LEAST_BYTES};
+
+/// From how many bytes on sends are hinted, whatever the socket.
 pub const MIN_BYTES: &CStr = c"NTCOPY_PRELOAD_MIN_BYTES";
 /// The families whose sockets are hinted: of `unix`, `tcp`, `udp`, with commas.
 pub const FAMILIES: &CStr = c"NTCOPY_PRELOAD_FAMILIES";
-/// `adaptive` or `nt`.
-pub const MODE: &CStr = c"NTCOPY_PRELOAD_MODE";
 /// The number of filters of system calls under which what this library does was tried.
 pub const FILTERS: &CStr = c"NTCOPY_PRELOAD_FILTERS";
-/// `kernel`: the kernel is taken to hint what carries the flag, and not asked. For tests.
-pub const ASSUME: &CStr = c"NTCOPY_PRELOAD_ASSUME";
 
 /// Families of sockets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Families(u8);
 
 impl Families {
-    pub const UNIX: Families = Families(1);
-    /// TCP and MPTCP, over IPv4 and IPv6.
-    pub const TCP: Families = Families(2);
-    /// UDP and UDP-Lite, over IPv4 and IPv6.
-    pub const UDP: Families = Families(4);
+    pub const fn of(family: Family) -> Self {
+        Families(1 << family as u8)
+    }
 
     pub const fn bits(self) -> u8 {
         self.0
@@ -32,40 +28,35 @@ impl Families {
         Families(bits)
     }
 
-    pub const fn contains(self, other: Families) -> bool {
-        self.0 & other.0 == other.0
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
     }
-}
 
-/// Whether the kernel may have a second thought.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// It may: the socket takes flagged sends, and each large one carries `MSG_NTCOPY`.
-    Adaptive,
-    /// It may not: the socket's setting has every send hinted and obeyed.
-    Nt,
+    pub const fn contains(self, family: Family) -> bool {
+        self.0 & Families::of(family).0 != 0
+    }
+
+    const fn and(self, family: Family) -> Self {
+        Families(self.0 | Families::of(family).0)
+    }
 }
 
 /// All settings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    pub min_bytes: usize,
+    /// None: as it is recommended for each kind of socket.
+    pub min_bytes: Option<c_int>,
     pub families: Families,
-    pub mode: Mode,
     /// The number of filters of system calls that allow what this library does.
     pub allowing_filters: usize,
-    pub assume_kernel: bool,
 }
 
 impl Settings {
     /// What holds where nothing is said.
     pub const DEFAULT: Settings = Settings {
-        // A page: the kernel copies smaller pieces normally.
-        min_bytes: 4096,
-        families: Families(Families::UNIX.0 | Families::TCP.0),
-        mode: Mode::Adaptive,
+        min_bytes: None,
+        families: Families::of(Family::Unix).and(Family::Tcp),
         allowing_filters: 0,
-        assume_kernel: false,
     };
 }
 
@@ -82,32 +73,25 @@ pub struct Bad<'a> {
 pub fn parse<'a>(value: impl Fn(&CStr) -> Option<&'a [u8]>) -> Result<Settings, Bad<'a>> {
     let mut settings = Settings::DEFAULT;
     if let Some(value) = value(MIN_BYTES) {
-        let wanted = "a number of bytes";
-        settings.min_bytes = number(value).ok_or(Bad { variable: MIN_BYTES, value, wanted })?;
+        let wanted = "a number of bytes from 4096 to 2147483647";
+        let bytes = min_bytes(value).ok_or(Bad { variable: MIN_BYTES, value, wanted })?;
+        settings.min_bytes = Some(bytes);
     }
     if let Some(value) = value(FAMILIES) {
         let wanted = "unix, tcp, udp or several of them with commas";
         settings.families = families(value).ok_or(Bad { variable: FAMILIES, value, wanted })?;
-    }
-    if let Some(value) = value(MODE) {
-        settings.mode = match value {
-            b"adaptive" => Mode::Adaptive,
-            b"nt" => Mode::Nt,
-            _ => return Err(Bad { variable: MODE, value, wanted: "adaptive or nt" }),
-        };
     }
     if let Some(value) = value(FILTERS) {
         let wanted = "a number of filters";
         settings.allowing_filters =
             number(value).ok_or(Bad { variable: FILTERS, value, wanted })?;
     }
-    if let Some(value) = value(ASSUME) {
-        if value != b"kernel" {
-            return Err(Bad { variable: ASSUME, value, wanted: "kernel" });
-        }
-        settings.assume_kernel = true;
-    }
     Ok(settings)
+}
+
+fn min_bytes(text: &[u8]) -> Option<c_int> {
+    let bytes = c_int::try_from(number(text)?).ok()?;
+    (bytes >= LEAST_BYTES as c_int).then_some(bytes)
 }
 
 /// A number in decimal digits, and nothing else.
@@ -124,12 +108,12 @@ pub fn number(text: &[u8]) -> Option<usize> {
 fn families(text: &[u8]) -> Option<Families> {
     text.split(|byte| *byte == b',').try_fold(Families(0), |all, name| {
         let family = match name {
-            b"unix" => Families::UNIX,
-            b"tcp" => Families::TCP,
-            b"udp" => Families::UDP,
+            b"unix" => Family::Unix,
+            b"tcp" => Family::Tcp,
+            b"udp" => Family::Udp,
             _ => return None,
         };
-        Some(Families(all.0 | family.0))
+        Some(all.and(family))
     })
 }
 
@@ -174,26 +158,21 @@ mod tests {
     fn nothing_said_is_the_default() {
         assert_eq!(parse(|_| None), Ok(Settings::DEFAULT));
         let families = Settings::DEFAULT.families;
-        assert!(families.contains(Families::UNIX) && families.contains(Families::TCP));
-        assert!(!families.contains(Families::UDP));
+        assert!(families.contains(Family::Unix) && families.contains(Family::Tcp));
+        assert!(!families.contains(Family::Udp));
     }
 
     #[test]
     fn each_is_understood_or_named() {
-        assert_eq!(one(MIN_BYTES, "0").unwrap().min_bytes, 0);
-        assert_eq!(one(MIN_BYTES, "18446744073709551615").unwrap().min_bytes, usize::MAX);
-        assert_eq!(one(FAMILIES, "udp").unwrap().families, Families::UDP);
+        assert_eq!(one(MIN_BYTES, "4096").unwrap().min_bytes, Some(4096));
+        assert_eq!(one(MIN_BYTES, "2147483647").unwrap().min_bytes, Some(c_int::MAX));
+        assert_eq!(one(FAMILIES, "udp").unwrap().families, Families::of(Family::Udp));
         assert_eq!(one(FAMILIES, "unix,tcp,udp").unwrap().families.bits(), 7);
-        assert_eq!(one(MODE, "nt").unwrap().mode, Mode::Nt);
-        assert_eq!(one(MODE, "adaptive").unwrap().mode, Mode::Adaptive);
         assert_eq!(one(FILTERS, "3").unwrap().allowing_filters, 3);
-        assert!(one(ASSUME, "kernel").unwrap().assume_kernel);
         for (name, texts) in [
-            (MIN_BYTES, &["", "-1", "4k", " 1", "18446744073709551616", "0x10"][..]),
+            (MIN_BYTES, &["", "-1", "4k", " 1", "0", "4095", "2147483648", "0x10"][..]),
             (FAMILIES, &["", "unix,", "tcp udp", "inet", "TCP"]),
-            (MODE, &["", "obey", "NT"]),
-            (FILTERS, &["", "-1", "all"]),
-            (ASSUME, &["", "module", "1"]),
+            (FILTERS, &["", "-1", "all", "18446744073709551616"]),
         ] {
             for text in texts {
                 let bad = one(name, text).unwrap_err();
@@ -205,21 +184,21 @@ mod tests {
     #[test]
     fn the_environment_is_searched_by_whole_names() {
         let entries = [
-            c"NTCOPY_PRELOAD_MODES=x",
-            c"A=NTCOPY_PRELOAD_MODE=y",
+            c"NTCOPY_PRELOAD_FILTERSET=x",
+            c"A=NTCOPY_PRELOAD_FILTERS=y",
             c"",
             c"=",
-            c"NTCOPY_PRELOAD_MODE",
-            c"NTCOPY_PRELOAD_MODE=nt",
-            c"NTCOPY_PRELOAD_MODE=later",
+            c"NTCOPY_PRELOAD_FILTERS",
+            c"NTCOPY_PRELOAD_FILTERS=7",
+            c"NTCOPY_PRELOAD_FILTERS=8",
         ];
         let mut list: Vec<_> = entries.iter().map(|entry| entry.as_ptr()).collect();
         list.push(ptr::null());
         // SAFETY: a list of strings that ends with null.
         unsafe {
-            assert_eq!(variable(list.as_ptr(), MODE), Some(&b"nt"[..]));
+            assert_eq!(variable(list.as_ptr(), FILTERS), Some(&b"7"[..]));
             assert_eq!(variable(list.as_ptr(), FAMILIES), None);
-            assert_eq!(variable(ptr::null(), MODE), None);
+            assert_eq!(variable(ptr::null(), FILTERS), None);
         }
     }
 }

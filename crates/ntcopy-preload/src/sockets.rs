@@ -1,87 +1,70 @@
-//! Which descriptors are sockets whose sends are to be hinted.
+//! The calls that make sockets: what they made opts in before the program has it.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use core::mem::{self, MaybeUninit};
 
-use crate::settings::Families;
-use crate::table::{Kind, Table};
-use crate::{enable, sys};
+use crate::{enable, original, sys};
 
-static TABLE: Table = Table::new();
-/// The families that were asked for.
-static FAMILIES: AtomicU8 = AtomicU8::new(0);
-/// The process that owns the table: not a child of `vfork`, which shares it but not the
-/// descriptors.
-static OWNER: AtomicU32 = AtomicU32::new(0);
-
-/// Sockets of these families are hinted from now on.
-pub fn choose(families: Families) {
-    FAMILIES.store(families.bits(), Relaxed);
-}
-
-/// This process owns the table from now on.
-pub extern "C" fn own() {
-    OWNER.store(sys::getpid(), Relaxed);
-}
-
-/// What a descriptor is.
-#[inline(never)]
-pub fn kind(fd: c_int) -> Kind {
-    TABLE.look_up(fd, || {
-        let kind = ask(fd);
-        (kind, OWNER.load(Relaxed) == sys::getpid())
-    })
-}
-
-/// Whether it is a socket of a family that was asked for. It opts in at its first large send.
-#[inline(never)]
-pub fn may_be_hinted(fd: c_int) -> bool {
-    let kind = TABLE.look_up(fd, || {
-        let wanted = wanted(fd);
-        (wanted.unwrap_or(Kind::Other), wanted.is_none() && OWNER.load(Relaxed) == sys::getpid())
-    });
-    kind != Kind::Other
-}
-
-/// The number has a new meaning, or none.
-#[inline(always)]
-pub fn forget(fd: c_int) {
-    TABLE.forget(fd);
-}
-
-/// All of these have.
-pub fn forget_all(first: u32, last: u32) {
-    TABLE.forget_all(first, last);
-}
-
-/// It is a socket, but one whose sends must not carry the flag any more.
-pub fn leave(fd: c_int) {
-    TABLE.note(fd, Kind::Other);
-}
-
-/// Asks the kernel, and opts the socket in if it is one to be hinted.
-fn ask(fd: c_int) -> Kind {
-    let Some(kind) = wanted(fd) else { return Kind::Other };
-    if enable::enable(fd) { kind } else { Kind::Other }
-}
-
-/// What it is, if its family was asked for.
-fn wanted(fd: c_int) -> Option<Kind> {
-    let families = Families::from_bits(FAMILIES.load(Relaxed));
-    let wanted = match sys::getsockopt::<c_int>(fd, libc::SO_DOMAIN).ok()? {
-        libc::AF_UNIX => families.contains(Families::UNIX),
-        libc::AF_INET | libc::AF_INET6 => {
-            match sys::getsockopt::<c_int>(fd, libc::SO_PROTOCOL).ok()? {
-                libc::IPPROTO_TCP | libc::IPPROTO_MPTCP => families.contains(Families::TCP),
-                libc::IPPROTO_UDP | libc::IPPROTO_UDPLITE => families.contains(Families::UDP),
-                _ => false,
-            }
-        }
-        _ => false,
-    };
-    if !wanted {
-        return None;
+/// Stands in for socket(2).
+///
+/// # Safety
+///
+/// - See socket(2).
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    let fd = unsafe { original::socket(domain, kind, protocol) };
+    if fd >= 0
+        && let Some(wanted) = enable::wanted(domain, kind, protocol)
+    {
+        enable::enable(fd, wanted);
     }
-    let is_of_records = sys::getsockopt::<c_int>(fd, libc::SO_TYPE).ok()? == libc::SOCK_SEQPACKET;
-    Some(if is_of_records { Kind::HintedRecords } else { Kind::Hinted })
+    fd
+}
+
+/// Stands in for socketpair(2).
+///
+/// # Safety
+///
+/// - See socketpair(2).
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn socketpair(
+    domain: c_int,
+    kind: c_int,
+    protocol: c_int,
+    pair: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let result = unsafe { original::socketpair(domain, kind, protocol, pair) };
+    if result == 0
+        && let Some(wanted) = enable::wanted(domain, kind, protocol)
+        && let Some(pair) = read_pair(pair)
+    {
+        pair.into_iter().for_each(|fd| enable::enable(fd, wanted));
+    }
+    result
+}
+
+/// The kernel has just written there, but another thread may have taken the memory away since: then
+/// the program goes on, as it would without us.
+fn read_pair(from: *const c_int) -> Option<[c_int; 2]> {
+    let mut pair = MaybeUninit::<[c_int; 2]>::uninit();
+    let bytes = mem::size_of_val(&pair);
+    let is_read = sys::read_memory(from as usize, pair.as_mut_ptr().cast(), bytes);
+    // SAFETY: it was copied whole, and any bytes are integers.
+    is_read.then(|| unsafe { pair.assume_init() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_is_read_or_is_not_there() {
+        let pair = [3, 4];
+        assert_eq!(read_pair(pair.as_ptr()), Some(pair));
+        for bad in [0, 8, 1 << 63, usize::MAX - 3] {
+            assert_eq!(read_pair(std::ptr::without_provenance(bad)), None, "{bad:x}");
+        }
+    }
 }

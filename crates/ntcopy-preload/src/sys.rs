@@ -46,29 +46,6 @@ fn checked(result: isize) -> Result<usize, Errno> {
     if (-4095..0).contains(&result) { Err(Errno(-result as c_int)) } else { Ok(result as usize) }
 }
 
-/// What a socket option may be.
-pub trait Value: Default {}
-
-impl Value for c_int {}
-impl Value for u64 {}
-
-/// The value of a socket option; what the kernel leaves of it is 0.
-pub fn getsockopt<T: Value>(fd: c_int, name: c_int) -> Result<T, Errno> {
-    let mut value = T::default();
-    let mut size_bytes = mem::size_of::<T>() as libc::socklen_t;
-    let arguments = [
-        fd as usize,
-        libc::SOL_SOCKET as usize,
-        name as usize,
-        &raw mut value as usize,
-        &raw mut size_bytes as usize,
-        0,
-    ];
-    // SAFETY: the kernel writes at most `size_bytes` to `value`, an integer, and a size to
-    // `size_bytes`.
-    checked(unsafe { syscall(libc::SYS_getsockopt, arguments) }).map(|_| value)
-}
-
 /// Sets a socket option that is an int.
 pub fn setsockopt(fd: c_int, name: c_int, value: c_int) -> Result<(), Errno> {
     let arguments = [
@@ -125,56 +102,20 @@ pub unsafe fn ioctl<T>(fd: c_int, request: u32, argument: &mut T) -> Result<(), 
     checked(unsafe { syscall(libc::SYS_ioctl, arguments) }).map(|_| ())
 }
 
-/// The number of this process.
-pub fn getpid() -> u32 {
-    // SAFETY: nothing of this process's memory is touched.
-    unsafe { syscall(libc::SYS_getpid, [0; 6]) as u32 }
-}
-
-/// What a thread's registers say of it: where its stack ends, for all threads but the first.
-#[inline(always)]
-pub fn thread_pointer() -> usize {
-    let pointer: usize;
-    // SAFETY: the ABI has the thread pointer there, in memory that is the thread's own.
-    unsafe { asm!("mov {}, fs:[0]", out(reg) pointer, options(nostack, readonly, pure)) };
-    pointer
-}
-
-/// Below all that the callers of this function have on their stack.
-#[inline(always)]
-pub fn stack_pointer() -> usize {
-    let pointer: usize;
-    // SAFETY: it reads a register.
-    unsafe { asm!("mov {}, rsp", out(reg) pointer, options(nomem, nostack, preserves_flags)) };
-    pointer
-}
-
 /// Copies memory of this process by way of the kernel; false where it is not all there.
 #[inline(never)]
 pub fn read_memory(from: usize, to: *mut u8, bytes: usize) -> bool {
-    copy_memory(libc::SYS_process_vm_readv, to as usize, from, bytes)
-}
-
-/// The same into memory of the program's.
-///
-/// # Safety
-///
-/// - The program has given the memory to be written to.
-#[inline(never)]
-pub unsafe fn write_memory(from: &[u8], to: usize) -> bool {
-    copy_memory(libc::SYS_process_vm_writev, from.as_ptr() as usize, to, from.len())
-}
-
-fn copy_memory(number: libc::c_long, here: usize, there: usize, bytes: usize) -> bool {
     let slice = |address| libc::iovec {
         iov_base: core::ptr::without_provenance_mut(address),
         iov_len: bytes,
     };
-    let (here, there) = (slice(here), slice(there));
-    let process = getpid() as usize;
-    let arguments = [process, &raw const here as usize, 1, &raw const there as usize, 1, 0];
-    // SAFETY: the kernel writes to what the callers own, or were given to write to.
-    checked(unsafe { syscall(number, arguments) }) == Ok(bytes)
+    let (here, there) = (slice(to as usize), slice(from));
+    // This thread's number, not the process's: its first thread may have ended.
+    // SAFETY: nothing of this process's memory is touched.
+    let thread = unsafe { syscall(libc::SYS_gettid, [0; 6]) } as usize;
+    let arguments = [thread, &raw const here as usize, 1, &raw const there as usize, 1, 0];
+    // SAFETY: the kernel writes to what the caller owns.
+    checked(unsafe { syscall(libc::SYS_process_vm_readv, arguments) }) == Ok(bytes)
 }
 
 /// Writes to standard error, as far as that is possible.
@@ -192,12 +133,6 @@ pub fn complain(pieces: &[&[u8]]) {
     unsafe { syscall(libc::SYS_writev, arguments) };
 }
 
-/// This thread's `errno`.
-pub fn errno() -> c_int {
-    // SAFETY: the C library's location is valid for the thread that asks.
-    unsafe { *libc::__errno_location() }
-}
-
 /// Sets this thread's `errno`.
 pub fn set_errno(value: c_int) {
     // SAFETY: the C library's location is valid for the thread that asks, and for it alone.
@@ -209,24 +144,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_copied_or_is_not_there() {
-        let (from, mut to) = ([1_u8, 2, 3], [0_u8; 3]);
-        set_errno(77);
-        assert!(read_memory(from.as_ptr() as usize, to.as_mut_ptr(), 3) && to == from);
-        // SAFETY: it is memory of this test's.
-        assert!(unsafe { write_memory(&[9], to.as_mut_ptr() as usize) } && to == [9, 2, 3]);
-        for bad in [0, 8, usize::MAX - 7, 1 << 63] {
-            assert!(!read_memory(bad, to.as_mut_ptr(), 3), "{bad:x}");
-            // SAFETY: nothing is there.
-            assert!(!unsafe { write_memory(&from, bad) }, "{bad:x}");
-        }
-        assert_eq!(errno(), 77);
-    }
-
-    #[test]
     fn errors_are_numbers() {
-        assert_eq!(getsockopt::<c_int>(-1, libc::SO_TYPE), Err(Errno(libc::EBADF)));
+        assert_eq!(setsockopt(-1, libc::SO_TYPE, 0), Err(Errno(libc::EBADF)));
         assert_eq!(open_device(c"/nonexistent"), Err(Errno(libc::ENOENT)));
-        assert_eq!(getpid(), std::process::id());
     }
 }

@@ -2,26 +2,24 @@
 
 mod elf;
 mod filter;
+mod follow;
 mod inherited;
 mod library;
 mod program;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{OsStr, OsString, c_int};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::Context as _;
-use clap::ValueEnum;
+use ntcopy::recommended::{self, LEAST_BYTES};
 use ntcopy::socket::{self, Support};
 use ntcopy::uapi;
 use ntcopy_record::units::Bytes;
 
 use self::program::Program;
-use super::Ended;
-
-/// What the kernel takes as its own smallest hinted send, where it has no setting to say so.
-const KERNEL_MIN_BYTES: u64 = 4096;
+use super::{Ended, usage};
 
 const HELP: &str = "\
 Examples:
@@ -29,29 +27,25 @@ Examples:
   ntcopy run --family unix --min-bytes 64k -- ./backend --listen /run/backend.sock
   ntcopy run -- curl -T big.iso http://archive/
 
-The program, and what it starts, gets libntcopy-preload.so by LD_PRELOAD. That hints write, \
-writev, send, sendto, sendmsg and sendmmsg. Out of its reach are programs that make their system \
-calls themselves or by io_uring, those without a dynamic loader, those with more rights than their \
-user, sendfile and splice (which copy nothing), and what the C library writes by itself (stdio).
+The sockets that the program makes have SO_NTCOPY, and what they accept has it from them; so have \
+those that it is started with. The program, and what it starts, gets libntcopy-preload.so by \
+LD_PRELOAD for that. It cannot see sockets that are made by a bare system call or by io_uring, or \
+that are received from another process.
+
+A program that the dynamic loader gives no library (statically linked, Go, with AddressSanitizer, \
+with more rights than its user) is followed from outside with its descendants, as by ntcopy set \
+--watch: each 20 ms in its first second, then each second. At its end it is said how many \
+listeners had accepted connections before they were set.
 
 Where the hint could reach no socket, nothing is started and the exit code is 3; --anyway starts \
-the program all the same. Otherwise signals and exit code are those of the program; 127 if there \
-is none of that name, 126 if it cannot be run.
+the program all the same. Otherwise process ID, signals and exit code are those of the program; \
+127 if there is none of that name, 126 if it cannot be run.
 
 The library reads variables, which can be set by hand beside LD_PRELOAD: NTCOPY_PRELOAD_MIN_BYTES \
-(4096 if unset), NTCOPY_PRELOAD_FAMILIES (of unix, tcp, udp; unix,tcp if unset), \
-NTCOPY_PRELOAD_MODE (adaptive or nt; adaptive if unset), NTCOPY_PRELOAD_FILTERS (how many seccomp \
-filters are known to allow what it does; 0 if unset). One that it does not understand is named on \
-standard error, and nothing is hinted.";
-
-/// Whether the kernel may have a second thought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Mode {
-    /// The kernel's rule decides, piece by piece
-    Adaptive,
-    /// Every hint is obeyed
-    Nt,
-}
+(256 KiB of streams and 4 KiB of datagrams if unset), NTCOPY_PRELOAD_FAMILIES (of unix, tcp, udp; \
+unix,tcp if unset), NTCOPY_PRELOAD_FILTERS (how many seccomp filters are known to allow what it \
+does; 0 if unset). One that it does not understand is named on standard error, and nothing is \
+hinted.";
 
 /// A family of sockets that is hinted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -61,25 +55,44 @@ pub enum Family {
     Udp,
 }
 
-/// What an option's value is called there, and in the library's environment.
-fn name(value: &impl ValueEnum) -> String {
-    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+impl From<Family> for recommended::Family {
+    fn from(family: Family) -> Self {
+        match family {
+            Family::Unix => recommended::Family::Unix,
+            Family::Tcp => recommended::Family::Tcp,
+            Family::Udp => recommended::Family::Udp,
+        }
+    }
+}
+
+/// Each family once; without any those that are recommended.
+pub fn families(asked: &[Family]) -> Vec<recommended::Family> {
+    let asked = if asked.is_empty() { &[Family::Unix, Family::Tcp] } else { asked };
+    let mut families: Vec<recommended::Family> = asked.iter().map(|one| (*one).into()).collect();
+    families.sort_unstable();
+    families.dedup();
+    families
+}
+
+/// A size as the kernel takes it.
+pub fn number(bytes: Bytes) -> Result<c_int, String> {
+    let least = u64::from(LEAST_BYTES);
+    let number = c_int::try_from(bytes.0).ok().filter(|_| bytes.0 >= least);
+    number.ok_or_else(|| {
+        format!("--min-bytes {}: from {} to 2 GiB", bytes.argument(), Bytes(least).argument())
+    })
 }
 
 /// How a program is hinted.
 #[derive(clap::Args)]
 pub struct Hint {
-    /// The smallest send that is hinted [default: 4KiB, below which the kernel
-    /// copies normally]
+    /// The smallest send that is hinted, from 4KiB on [default: 256KiB of streams, 4KiB of
+    /// datagrams]
     #[arg(long, value_name = "SIZE")]
     pub min_bytes: Option<Bytes>,
     /// The sockets that are hinted: unix, tcp (with MPTCP), udp [default: unix,tcp]
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true)]
     pub family: Vec<Family>,
-    /// Whether the kernel may copy hinted bytes normally where it expects that to be faster. With
-    /// `nt` it may not, and all later sends of the sockets are hinted
-    #[arg(long, default_value = "adaptive")]
-    pub mode: Mode,
     /// The library to load, if not the one that belongs to this program
     #[arg(long, hide = true, value_name = "FILE")]
     pub library: Option<PathBuf>,
@@ -89,8 +102,8 @@ pub struct Hint {
 #[command(
     about = "Run a program as it is, its large sends hinted",
     override_usage = "ntcopy run [OPTIONS] -- PROGRAM...",
-    long_about = "Run a program as it is, its large sends on matching sockets hinted with \
-                  MSG_NTCOPY. The bytes, the errors and their order stay the same.",
+    long_about = "Run a program as it is, with large sends on matching sockets hinted. The bytes, \
+                  the errors and their order stay the same.",
     after_help = HELP
 )]
 pub struct Args {
@@ -106,32 +119,36 @@ pub struct Args {
 
 /// Names and values of the variables that the library reads. `filters` of system calls are known to
 /// allow what it does.
-fn settings(hint: &Hint, filters: u32) -> [(&'static str, String); 4] {
-    let min_bytes = hint.min_bytes.map_or(KERNEL_MIN_BYTES, |size| size.0);
-    let mut families = hint.family.clone();
-    if families.is_empty() {
-        families = vec![Family::Unix, Family::Tcp];
-    }
-    families.sort_unstable();
-    families.dedup();
-    let families: Vec<String> = families.iter().map(name).collect();
-    [
-        ("NTCOPY_PRELOAD_MIN_BYTES", min_bytes.to_string()),
+fn settings(how: &How, filters: u32) -> Vec<(&'static str, String)> {
+    let families: Vec<&str> = how.families.iter().map(|family| family.name()).collect();
+    let mut settings = vec![
         ("NTCOPY_PRELOAD_FAMILIES", families.join(",")),
-        ("NTCOPY_PRELOAD_MODE", name(&hint.mode)),
         ("NTCOPY_PRELOAD_FILTERS", filters.to_string()),
-    ]
+    ];
+    let min_bytes = how.min_bytes.map(|bytes| bytes.to_string());
+    settings.extend(min_bytes.map(|bytes| ("NTCOPY_PRELOAD_MIN_BYTES", bytes)));
+    settings
+}
+
+/// Which sockets are set, and to what.
+#[derive(Clone, Debug)]
+pub struct How {
+    pub min_bytes: Option<c_int>,
+    pub families: Vec<recommended::Family>,
 }
 
 /// A program as it would be started, and what is in the way of the hint.
 pub struct Hinting {
     program: PathBuf,
+    how: How,
     /// Whether a filter of system calls may forbid what the library does.
     is_filtered: bool,
     /// What the program has in its environment for the hint; nothing without the library.
     pub environment: Vec<(OsString, OsString)>,
     /// Why the hint would reach no socket.
-    pub obstacles: Vec<String>,
+    obstacles: Vec<String>,
+    /// Why the library does not reach the program, which can be followed from outside.
+    out_of_reach: Vec<String>,
     /// Whether an obstacle is this kernel, and another one would do.
     pub needs_kernel: bool,
 }
@@ -139,23 +156,46 @@ pub struct Hinting {
 impl Hinting {
     /// Tells of a program, or ends as a shell does that finds none of that name.
     pub fn of(hint: &Hint, program: &OsStr) -> anyhow::Result<Hinting> {
+        let min_bytes = hint.min_bytes.map(number).transpose().map_err(usage)?;
+        let how = How { min_bytes, families: families(&hint.family) };
         let program = Program::find(program)
             .map_err(|missing| Ended { code: missing.exit_code(), why: missing.to_string() })?;
         let filters = filter::allowing();
-        let settings = settings(hint, filters.as_ref().copied().unwrap_or(0));
+        let settings = settings(&how, filters.as_ref().copied().unwrap_or(0));
         let is_filtered = filters.is_err();
         let kernel_obstacle = if is_filtered { None } else { kernel_obstacle() };
         let needs_kernel = kernel_obstacle.is_some();
         let library = library::find(hint.library.as_deref());
-        let environment = library.as_ref().map_or(Vec::new(), |library| {
-            let preload = preloads(std::env::var_os("LD_PRELOAD"), library);
-            let settings = settings.map(|(name, value)| (name.into(), value.into()));
-            [("LD_PRELOAD".into(), preload)].into_iter().chain(settings).collect()
-        });
-        let obstacles = [filters.err(), kernel_obstacle, program.obstacle, library.err()];
+        let is_fatal = program.obstacle.as_ref().is_some_and(|obstacle| obstacle.is_fatal);
+        let environment = match &library {
+            Ok(library) if !is_fatal => {
+                let preload = preloads(std::env::var_os("LD_PRELOAD"), library);
+                let settings =
+                    settings.into_iter().map(|(name, value)| (name.into(), value.into()));
+                [("LD_PRELOAD".into(), preload)].into_iter().chain(settings).collect()
+            }
+            _ => Vec::new(),
+        };
+        let out_of_reach = [program.obstacle.map(|obstacle| obstacle.why), library.err()];
+        let out_of_reach: Vec<String> = out_of_reach.into_iter().flatten().collect();
+        let forbidden = if out_of_reach.is_empty() { None } else { filter::forbids_following() };
+        let obstacles = [filters.err(), kernel_obstacle, forbidden];
         let obstacles = obstacles.into_iter().flatten().collect();
         let program = program.path;
-        Ok(Hinting { program, is_filtered, environment, obstacles, needs_kernel })
+        Ok(Hinting {
+            program,
+            how,
+            is_filtered,
+            environment,
+            obstacles,
+            out_of_reach,
+            needs_kernel,
+        })
+    }
+
+    /// All that is in the way of the library.
+    pub fn in_the_way(&self) -> impl Iterator<Item = &String> {
+        self.obstacles.iter().chain(&self.out_of_reach)
     }
 }
 
@@ -171,39 +211,54 @@ fn preloads(others: Option<OsString>, library: &Path) -> OsString {
 }
 
 /// Why the hint is not taken on this kernel.
-fn kernel_obstacle() -> Option<String> {
+pub fn kernel_obstacle() -> Option<String> {
     (socket::kernel_support() == Support::None).then(|| match socket::other_series() {
         Some(other) => other.to_string(),
-        None => {
-            "this kernel does not know MSG_NTCOPY; one that does: ntcopy kernel boot -- COMMAND"
-                .to_owned()
-        }
+        None => "this kernel does not know SO_NTCOPY; one that does: ntcopy kernel boot -- COMMAND"
+            .to_owned(),
     })
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let hinting = Hinting::of(&args.hint, &args.command[0])?;
-    for obstacle in &hinting.obstacles {
-        eprintln!("ntcopy: {obstacle}");
+    let is_reached = hinting.obstacles.is_empty();
+    if !is_reached {
+        hinting.in_the_way().for_each(|obstacle| eprintln!("ntcopy: {obstacle}"));
+        if !args.anyway {
+            eprintln!("ntcopy: not started; --anyway starts it all the same");
+            return Ok(ExitCode::from(super::NOT_AVAILABLE));
+        }
     }
-    if !hinting.obstacles.is_empty() && !args.anyway {
-        eprintln!("ntcopy: not started; --anyway starts it all the same");
-        return Ok(ExitCode::from(super::NOT_AVAILABLE));
-    }
-    if socket::sysctl().ntcopy == Some(uapi::SYSCTL_OFF) {
+    if socket::sysctl() == Some(uapi::SYSCTL_OFF) {
         eprintln!("ntcopy: {}", super::stat::OFF);
     }
     let mut command = Command::new(&hinting.program);
     command.arg0(&args.command[0]).args(&args.command[1..]);
     // What is in the way of the program itself need not be in that of its children. A filter is.
     if !hinting.is_filtered {
-        command.envs(hinting.environment);
+        command.envs(hinting.environment.iter().map(|(name, value)| (name, value)));
     }
     inherited::pass_on(&mut command).context("cannot see which signals are blocked")?;
+    if is_reached {
+        reach(&hinting)?;
+    }
     // Becomes the program.
     let error = command.exec();
     eprintln!("ntcopy: {} cannot be run: {error}", hinting.program.display());
     Ok(ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }))
+}
+
+/// Sets the sockets that the program is started with, and has it followed where the library does
+/// not reach it.
+fn reach(hinting: &Hinting) -> anyhow::Result<()> {
+    inherited::set_sockets(&hinting.how).context("cannot set the sockets that are passed on")?;
+    if hinting.out_of_reach.is_empty() {
+        return Ok(());
+    }
+    for why in &hinting.out_of_reach {
+        eprintln!("ntcopy: {why}; it is followed from outside");
+    }
+    follow::start(&hinting.how).context("cannot follow the program")
 }
 
 #[cfg(test)]

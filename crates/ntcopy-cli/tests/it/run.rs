@@ -28,7 +28,7 @@ fn a_kernel_without_the_flag_starts_nothing_unless_told_to() {
         return;
     }
     let refused = output(&["--", "echo", "started"]);
-    ends(&refused, 3, &["does not know MSG_NTCOPY", "--anyway"]);
+    ends(&refused, 3, &["does not know SO_NTCOPY", "--anyway"]);
     assert!(refused.stdout.is_empty(), "{refused:?}");
 }
 
@@ -50,9 +50,12 @@ fn what_is_not_there_has_the_exit_codes_of_shells() {
     ] {
         ends(&output(&["--anyway", "--", name]), code, &[name]);
     }
-    for usage in
-        [&[][..], &["--bogus", "cat"], &["--min-bytes", "4q", "cat"], &["--mode", "x", "cat"]]
-    {
+    for usage in [
+        &[][..],
+        &["--bogus", "cat"],
+        &["--min-bytes", "4q", "cat"],
+        &["--min-bytes", "4095", "cat"],
+    ] {
         ends(&output(usage), 2, &[]);
     }
 }
@@ -111,8 +114,7 @@ fn what_was_ignored_or_blocked_stays_so() {
 
 #[test]
 fn the_environment_is_the_programs_own_and_the_library() {
-    let mut command =
-        ntcopy_run(&["--anyway", "--min-bytes", "64KiB", "--family", "udp", "--mode", "nt"]);
+    let mut command = ntcopy_run(&["--anyway", "--min-bytes", "64KiB", "--family", "udp"]);
     command.args(["--", "env"]).env_clear().env("LD_PRELOAD", "").env("OWN", "kept");
     let environment = good(&command.output().expect("it starts"));
     let mut lines: Vec<&str> = environment.lines().collect();
@@ -126,7 +128,6 @@ fn the_environment_is_the_programs_own_and_the_library() {
             "NTCOPY_PRELOAD_FAMILIES=udp",
             filters.as_str(),
             "NTCOPY_PRELOAD_MIN_BYTES=65536",
-            "NTCOPY_PRELOAD_MODE=nt",
             "OWN=kept",
         ]
     );
@@ -176,15 +177,16 @@ fn sends_under(filter: [&'static str; 2], options: &[&'static str]) -> Output {
 
 #[test]
 fn no_program_dies_of_a_filter_that_it_was_started_under() {
-    for call in ["sendto", "sendmsg", "getsockopt", "setsockopt", "process_vm_readv", "socketpair"]
-    {
+    for (call, says) in [
+        ("option", "setsockopt"),
+        ("setsockopt", "setsockopt"),
+        ("process_vm_readv", "process_vm_readv"),
+    ] {
         for what in ["kill", "refuse"] {
             let filter = [what, call];
-            let is_as_without_a_flag = call == "socketpair" && what == "refuse";
-            let says = if is_as_without_a_flag { "" } else { call };
             ends(&sends_under(filter, &[]), 3, &[says]);
-            // The program needs some of them itself.
-            if !matches!(call, "socketpair" | "setsockopt") {
+            // The program needs that one itself.
+            if call != "setsockopt" {
                 good(&sends_under(filter, &["--anyway"]));
             }
         }
@@ -194,9 +196,9 @@ fn no_program_dies_of_a_filter_that_it_was_started_under() {
 /// That it hints under as many as it is told, and not under others, is tested with the library.
 #[test]
 fn a_filter_that_allows_what_the_library_does_is_counted_for_it() {
-    good(&sends_under(["allow", "sendto"], &["--anyway"]));
+    good(&sends_under(["allow", "option"], &["--anyway"]));
     let mut under = Command::new(filtered());
-    under.args(["filter", "allow", "sendto", PROGRAM, "run", "--library", library()]);
+    under.args(["filter", "allow", "option", PROGRAM, "run", "--library", library()]);
     let said = good(&under.args(["--anyway", "--", "env"]).output().expect("it starts"));
     assert!(said.contains(&format!("NTCOPY_PRELOAD_FILTERS={}\n", filters() + 1)), "{said}");
 }
@@ -226,7 +228,7 @@ fn in_a_kernel_that_knows_the_flag_unchanged_programs_are_hinted() {
         run(&["--family", "unix"]),
         run(&["--family", "tcp"]),
         run(&["--min-bytes", "2MiB"]),
-        run(&["--mode", "nt"]),
+        run(&["--min-bytes", "1MiB"]),
     ]);
     assert_eq!(counted, [0, SENT_BYTES, SENT_BYTES, 0, 0, SENT_BYTES]);
 }

@@ -2,12 +2,11 @@
  *
  * Plays a kernel that has SO_NTCOPY, for a program on one that has not:
  *
- *   fake taken|refused|picky PROGRAM [ARGUMENT...]
+ *   fake taken|refused PROGRAM [ARGUMENT...]
  *
  * A filter of system calls has every getsockopt() and setsockopt() of the option
  * answered here: settings are kept by socket, and "refused" refuses all of them
- * with EINVAL, as a kernel of another interface; "picky" takes them, and refuses
- * send() with the flag as a TLS socket does that did not opt in. FAKE_SETS says how often one was
+ * with EINVAL, as a kernel of another interface. FAKE_SETS says how often one was
  * set. Accepted sockets inherit nothing here.
  */
 #include <linux/audit.h>
@@ -20,24 +19,20 @@
 #include "check.h"
 #include "fake.h"
 
-#define SOCKETS 1024
+#define SOCKETS 16384
 
 static struct {
-	char name[64];
+	unsigned long inode;
 	int mode;
 } sockets[SOCKETS];
 
 static int sets;
-static bool refuses, is_picky;
+static bool refuses;
 
 static void filter(int link)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendto, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[3])),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, is_picky ? MSG_NTCOPY : 0, 0, 8),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getsockopt, 1, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsockopt, 0, 5),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
@@ -48,7 +43,7 @@ static void filter(int link)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
 	};
-	struct sock_fprog program = { .len = 14, .filter = code };
+	struct sock_fprog program = { .len = 10, .filter = code };
 	long listener;
 
 	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
@@ -64,6 +59,7 @@ static void filter(int link)
 static int mode_of(pid_t pid, int fd, int **mode)
 {
 	char path[64], name[64];
+	unsigned long inode;
 	ssize_t size;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
@@ -71,13 +67,13 @@ static int mode_of(pid_t pid, int fd, int **mode)
 	if (size < 0)
 		return -EBADF;
 	name[size] = 0;
-	if (strncmp(name, "socket:", 7))
+	if (sscanf(name, "socket:[%lu]", &inode) != 1)
 		return -ENOTSOCK;
 	for (int at = 0; at < SOCKETS; at++) {
-		if (!sockets[at].name[0])
-			strcpy(sockets[at].name, name);
+		if (!sockets[at].inode)
+			sockets[at].inode = inode;
 		*mode = &sockets[at].mode;
-		if (!strcmp(sockets[at].name, name))
+		if (sockets[at].inode == inode)
 			return 0;
 	}
 	CHECK(!"there is room for every socket");
@@ -106,7 +102,7 @@ static int answer(const struct seccomp_notif *call)
 	if (call->data.nr == SYS_setsockopt) {
 		CHECK(args[4] == sizeof(value));
 		move(false, pid, &value, args[3], sizeof(value));
-		if (refuses || value < NTCOPY_SOCK_NONE || value > NTCOPY_SOCK_OBEY)
+		if (refuses || value < 0 || (value > 0 && value < 4096))
 			return -EINVAL;
 		*mode = value;
 		sets++;
@@ -148,8 +144,7 @@ int main(int count, char **arguments)
 
 	CHECK(count > 2);
 	refuses = !strcmp(arguments[1], "refused");
-	is_picky = !strcmp(arguments[1], "picky");
-	CHECK(refuses || is_picky || !strcmp(arguments[1], "taken"));
+	CHECK(refuses || !strcmp(arguments[1], "taken"));
 	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, link));
 	child = fork();
 	CHECK(child >= 0);

@@ -110,16 +110,15 @@ pub fn filters() -> u32 {
     line.map_or(0, |count| count.trim().parse().expect("a number"))
 }
 
-/// A program under the library, which takes it that the kernel knows the flag.
-pub fn under(path: &Path) -> Command {
-    let mut command = alone(path, &[library()]);
-    command.env("NTCOPY_PRELOAD_ASSUME", "kernel");
+/// A program on a kernel that another one plays (`tests/c/fake.c`), with these libraries before it.
+pub fn played(kernel: &str, path: &Path, preloads: &[&Path]) -> Command {
+    let mut command = alone(&program("gcc", "fake").expect("gcc"), preloads);
+    command.env("NTCOPY_PRELOAD_FILTERS", (filters() + 1).to_string());
+    command.arg(kernel).arg(path);
     command
 }
 
-/// The same, watched by the spy.
-pub fn watched(path: &Path) -> Command {
-    let mut command = alone(path, &[library(), &shared("spy")]);
-    command.env("NTCOPY_PRELOAD_ASSUME", "kernel");
-    command
+/// A program on a kernel that takes the option, under the library.
+pub fn under(path: &Path) -> Command {
+    played("taken", path, &[library()])
 }

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::built::{alone, filters, program, run, watched};
+use crate::built::{filters, library, played, program, run};
 
 /// A program that writes 1 MiB into sockets, which arrive as they were, under these filters; the
 /// library knows of this number that allow its calls.
-fn sender(base: &dyn Fn(&Path) -> Command, under: &[[&str; 2]], allowing: u32) -> Command {
+fn sender(preloads: &[&Path], under: &[[&str; 2]], allowing: u32) -> Command {
     let filtered = program("gcc", "filtered").expect("gcc");
-    let mut command = base(&filtered);
+    let mut command = played("taken", &filtered, preloads);
     command.env("NTCOPY_PRELOAD_FILTERS", allowing.to_string());
     for [what, call] in under {
         command.args(["filter", what, call]).arg(&filtered);
@@ -18,35 +18,36 @@ fn sender(base: &dyn Fn(&Path) -> Command, under: &[[&str; 2]], allowing: u32) -
     command
 }
 
-const UNTRIED: [[&str; 2]; 8] = [
-    ["kill", "sendto"],
-    ["refuse", "sendto"],
-    ["kill", "sendmsg"],
-    ["refuse", "sendmsg"],
-    ["kill", "getsockopt"],
-    ["refuse-large", "sendto"],
-    ["kill", "getpid"],
-    ["allow", "sendto"],
+const UNTRIED: [[&str; 2]; 7] = [
+    ["kill", "option"],
+    ["refuse", "option"],
+    ["kill", "process_vm_readv"],
+    ["kill", "gettid"],
+    ["kill", "ioctl"],
+    ["refuse", "process_vm_readv"],
+    ["allow", "setsockopt"],
 ];
 
 #[test]
 fn under_a_filter_that_nobody_has_tried_it_does_nothing() {
+    // One filter plays the kernel.
+    let tried = filters() + 1;
     for filter in UNTRIED {
-        run(&mut sender(&|path| alone(path, &[]), &[filter], 0));
-        run(sender(&|path| watched(path), &[filter], filters()).arg("plain"));
+        run(&mut sender(&[], &[filter], tried));
+        run(sender(&[library()], &[filter], tried).arg("0"));
     }
 }
 
 #[test]
-fn under_as_many_filters_as_were_tried_it_hints() {
-    let allow = ["allow", "sendto"];
+fn under_as_many_filters_as_were_tried_sockets_opt_in() {
+    let allow = ["allow", "setsockopt"];
     for under in [&[][..], &[allow], &[allow, allow]] {
-        let tried = filters() + under.len() as u32;
-        run(sender(&|path| watched(path), under, tried).arg("hinted"));
+        let tried = filters() + 1 + under.len() as u32;
+        run(sender(&[library()], under, tried).arg("262144"));
         // One more, in between.
-        let more = [under, &[["kill", "sendto"]]].concat();
-        run(sender(&|path| watched(path), &more, tried).arg("plain"));
+        let more = [under, &[["kill", "option"]]].concat();
+        run(sender(&[library()], &more, tried).arg("0"));
     }
     // The filters that were tried are not these, if these are fewer.
-    run(sender(&|path| watched(path), &[allow], filters() + 2).arg("plain"));
+    run(sender(&[library()], &[allow], filters() + 3).arg("0"));
 }

@@ -3,36 +3,33 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::built::{alone, good, library, program, run, shared, text, watched};
+use crate::built::{alone, good, library, program, run, shared, text, under};
 
 #[test]
 fn a_bad_setting_is_named_once_and_makes_it_inactive() {
-    let calls = program("gcc", "calls").expect("gcc");
+    let filtered = program("gcc", "filtered").expect("gcc");
     for (variable, value) in [
         ("NTCOPY_PRELOAD_MIN_BYTES", "4k"),
+        ("NTCOPY_PRELOAD_MIN_BYTES", "4095"),
         ("NTCOPY_PRELOAD_FAMILIES", "inet"),
-        ("NTCOPY_PRELOAD_MODE", ""),
         ("NTCOPY_PRELOAD_FILTERS", "some"),
-        ("NTCOPY_PRELOAD_ASSUME", "module"),
     ] {
-        let mut command = watched(&calls);
-        command.arg("none").env(variable, value);
+        let mut command = alone(&filtered, &[library()]);
+        command.arg("send").env(variable, value);
         let output = command.output().expect("it starts");
         good(&command, &output);
         let said = text(&output.stderr);
         assert_eq!(said.lines().count(), 1, "{said}");
         assert!(said.contains(&format!("{variable} is '{value}', not ")), "{said}");
+        let mut played = under(&filtered);
+        run(played.env(variable, value).args(["send", "0"]));
     }
 }
 
 #[test]
-fn a_kernel_without_the_flag_is_asked_once_and_left_alone() {
-    if ntcopy::socket::kernel_support() != ntcopy::socket::Support::None {
-        println!("not run: this kernel has the flag");
-        return;
-    }
-    let calls = program("gcc", "calls").expect("gcc");
-    run(watched(&calls).arg("none").env_remove("NTCOPY_PRELOAD_ASSUME"));
+fn a_kernel_without_the_option_gets_plain_sends() {
+    let filtered = program("gcc", "filtered").expect("gcc");
+    run(alone(&filtered, &[library()]).arg("send"));
 }
 
 #[test]
@@ -51,8 +48,8 @@ fn a_program_with_more_rights_than_its_user_is_left_alone() {
     fs::set_permissions(&marked, fs::Permissions::from_mode(0o4755)).expect("our copy");
     let mut command = alone(std::path::Path::new("setpriv"), &[]);
     command.args(["--reuid", "65534", "--clear-groups", "env"]);
-    command.arg(format!("LD_PRELOAD={} {}", library().display(), shared("spy").display()));
-    command.arg("NTCOPY_PRELOAD_MODE=bad").arg(&marked).arg("nothing");
+    command.arg(format!("LD_PRELOAD={} {}", library().display(), shared("early").display()));
+    command.arg("NTCOPY_PRELOAD_FAMILIES=bad").arg(&marked).arg("nothing");
     let output = command.output().expect("setpriv of util-linux");
     // It ran, and neither library was loaded into it.
     assert_eq!(output.status.code(), Some(2), "{output:?}");

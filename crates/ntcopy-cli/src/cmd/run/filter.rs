@@ -25,42 +25,40 @@ struct Call {
 enum Answer {
     /// `EBADF`.
     NoDescriptor,
-    /// It is done; or `ENOSYS`, and messages off the stack are not hinted.
+    /// It is done; or `ENOSYS`, and pairs of sockets are not hinted.
     Done,
     /// The device need not be there, nor be open to every user: it is enough to live through it.
     Any,
 }
 
-fn calls() -> [Call; 9] {
-    let (flag, option) = (c_long::from(uapi::MSG_NTCOPY), c_long::from(uapi::SO_NTCOPY));
-    let (level, size_bytes) = (c_long::from(libc::SOL_SOCKET), size_of::<c_int>() as c_long);
+fn call(name: &'static str, number: c_long, answer: Answer, first: &[c_long]) -> Call {
+    let mut arguments = [0; 6];
+    arguments[..first.len()].copy_from_slice(first);
+    Call { name, number, arguments, answer }
+}
+
+/// What the library does.
+fn of_library() -> [Call; 5] {
+    let (level, option) = (c_long::from(libc::SOL_SOCKET), c_long::from(uapi::SO_NTCOPY));
     let (folder, access) = (c_long::from(libc::AT_FDCWD), c_long::from(libc::O_RDWR));
-    let none = NO_DESCRIPTOR;
-    let call = |name, number, answer, first: &[c_long]| {
-        let mut arguments = [0; 6];
-        arguments[..first.len()].copy_from_slice(first);
-        Call { name, number, arguments, answer }
-    };
+    let (none, int_bytes) = (NO_DESCRIPTOR, size_of::<c_int>() as c_long);
+    let option = [none, level, option, 0, int_bytes];
+    let device = [folder, uapi::MODULE_PATH.as_ptr() as c_long, access];
     [
-        call("sendto", libc::SYS_sendto, Answer::NoDescriptor, &[none, 0, 0, flag]),
-        call("sendmsg", libc::SYS_sendmsg, Answer::NoDescriptor, &[none, 0, flag]),
-        call("getsockopt", libc::SYS_getsockopt, Answer::NoDescriptor, &[none, level, option]),
-        call(
-            "setsockopt",
-            libc::SYS_setsockopt,
-            Answer::NoDescriptor,
-            &[none, level, option, 0, size_bytes],
-        ),
-        call(
-            "openat",
-            libc::SYS_openat,
-            Answer::Any,
-            &[folder, uapi::MODULE_PATH.as_ptr() as c_long, access],
-        ),
+        call("setsockopt", libc::SYS_setsockopt, Answer::NoDescriptor, &option),
+        call("openat", libc::SYS_openat, Answer::Any, &device),
         call("ioctl", libc::SYS_ioctl, Answer::NoDescriptor, &[none, uapi::IOC_QUERY.into()]),
         call("process_vm_readv", libc::SYS_process_vm_readv, Answer::Done, &[]),
-        call("process_vm_writev", libc::SYS_process_vm_writev, Answer::Done, &[]),
-        call("getpid", libc::SYS_getpid, Answer::Done, &[]),
+        call("gettid", libc::SYS_gettid, Answer::Done, &[]),
+    ]
+}
+
+/// What following a program from outside does that not every program does.
+fn of_following() -> [Call; 2] {
+    let none = NO_DESCRIPTOR;
+    [
+        call("pidfd_getfd", libc::SYS_pidfd_getfd, Answer::NoDescriptor, &[none, 0, 0]),
+        call("pidfd_open", libc::SYS_pidfd_open, Answer::Any, &[0, 0]),
     ]
 }
 
@@ -82,15 +80,28 @@ impl Call {
 /// How many are in force, all of which allow what the library does.
 pub fn allowing() -> Result<u32, String> {
     let count = in_force()?;
-    let refused = if count == 0 { Vec::new() } else { refused() };
+    let refused = if count == 0 { Vec::new() } else { refused(&of_library()) };
     if refused.is_empty() {
         return Ok(count);
     }
     Err(format!(
-        "a filter of system calls (seccomp) that is in force here does not allow {}, which large \
-         sends would become or need",
+        "a filter of system calls (seccomp) that is in force here does not allow {}, by which \
+         sockets opt in",
         refused.join(", ")
     ))
+}
+
+/// Why no program can be followed from outside here, if a filter forbids that.
+pub fn forbids_following() -> Option<String> {
+    let is_filtered = in_force() != Ok(0);
+    let refused = if is_filtered { refused(&of_following()) } else { Vec::new() };
+    (!refused.is_empty()).then(|| {
+        format!(
+            "a filter of system calls (seccomp) that is in force here does not allow {}, by which \
+             a program is followed from outside",
+            refused.join(", ")
+        )
+    })
 }
 
 /// How many, as the library counts them.
@@ -116,13 +127,13 @@ fn counted(status: &str) -> Option<u32> {
     }
 }
 
-fn refused() -> Vec<&'static str> {
+fn refused(calls: &[Call]) -> Vec<&'static str> {
     // Whoever started this program may ignore it, and then no child could be waited for.
     // SAFETY: the default action is one that every process may choose.
     let before = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     let is_refused = |call: &Call| !is_allowed(|| call.is_answered());
     let mut refused: Vec<_> =
-        calls().iter().filter(|call| is_refused(call)).map(|call| call.name).collect();
+        calls.iter().filter(|call| is_refused(call)).map(|call| call.name).collect();
     // This program's own question takes a pair of sockets; it is enough to live through it.
     let is_asked = || {
         socket::kernel_support();
@@ -186,7 +197,7 @@ mod tests {
     #[test]
     fn the_kernel_itself_answers_all_of_them() {
         // Not in processes of their own: this one has threads.
-        for call in calls() {
+        for call in of_library().into_iter().chain(of_following()) {
             assert!(call.is_answered(), "{}", call.name);
         }
     }

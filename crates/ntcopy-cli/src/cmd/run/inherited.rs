@@ -2,10 +2,19 @@
 //! get it as if it had been started without us.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{mem, ptr};
+
+use rustix::io::{FdFlags, fcntl_getfd};
+
+use super::How;
+use crate::cmd::set::hold;
+use crate::cmd::set::setter::Numbers;
+use crate::cmd::set::tree;
+use crate::cmd::set::way::Way;
 
 /// Whether SIGPIPE was ignored. Services of systemd are started so.
 static IGNORES_SIGPIPE: AtomicBool = AtomicBool::new(false);
@@ -48,5 +57,30 @@ pub fn pass_on(command: &mut Command) -> io::Result<()> {
     };
     // SAFETY: the closure only calls functions that are safe in signal handlers.
     unsafe { command.pre_exec(restore) };
+    Ok(())
+}
+
+/// Sets the sockets that the program is started with, as a service is by systemd: no library sees
+/// them being made. One that has a number already keeps it.
+pub fn set_sockets(how: &How) -> io::Result<()> {
+    let mut way_and_numbers = None;
+    for (number, _) in tree::sockets(std::process::id())? {
+        // SAFETY: it was open just now, and this process has no other thread that might close it.
+        let socket = unsafe { BorrowedFd::borrow_raw(number) };
+        let is_passed_on = fcntl_getfd(socket).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC));
+        let kind = if is_passed_on { hold::kind(socket)? } else { None };
+        let Some(kind) = kind.filter(|kind| how.families.contains(&kind.family)) else { continue };
+        let (way, numbers) = match &way_and_numbers {
+            Some(both) => both,
+            None => {
+                let way = Way::here().map_err(io::Error::other)?;
+                let numbers = Numbers::taken(&way, how.min_bytes)?;
+                way_and_numbers.insert((way, numbers))
+            }
+        };
+        if way.takes(kind) && way.number(socket)? == 0 {
+            way.set(socket, numbers.of(kind))?;
+        }
+    }
     Ok(())
 }

@@ -1,7 +1,10 @@
 //! Where libntcopy-preload.so is.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
+
+use super::elf;
 
 const NAME: &str = "libntcopy-preload.so";
 /// Where it lies as seen from this program's folder: built, and installed.
@@ -23,7 +26,19 @@ pub fn find(given: Option<&Path>) -> Result<PathBuf, String> {
             path.display()
         ));
     }
+    may_be_loaded(&path)?;
     Ok(path)
+}
+
+/// The loader says a line, and starts the program without a library that it cannot read.
+fn may_be_loaded(path: &Path) -> Result<(), String> {
+    let cannot = |why: &dyn std::fmt::Display| format!("cannot load {}: {why}", path.display());
+    let file = File::open(path).map_err(|error| cannot(&error))?;
+    match elf::is_library(&file) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(cannot(&"it is no library for 64-bit x86, or cut short")),
+        Err(error) => Err(cannot(&error)),
+    }
 }
 
 fn beside_this_program() -> Result<PathBuf, String> {
@@ -44,16 +59,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_the_loader_would_divide_is_refused() {
+    fn what_the_loader_would_divide_or_could_not_read_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let good = folder.path().join("good.so");
-        fs::write(&good, "").unwrap();
-        assert_eq!(find(Some(&good)), Ok(good.canonicalize().unwrap()));
+        let at = |name: &str| folder.path().join(name);
+        // It has a library's head.
+        let shell = fs::read("/bin/sh").unwrap();
+        fs::write(at("good.so"), &shell).unwrap();
+        assert_eq!(find(Some(&at("good.so"))), Ok(at("good.so").canonicalize().unwrap()));
         for name in ["a b.so", "a:b.so"] {
-            let bad = folder.path().join(name);
-            fs::write(&bad, "").unwrap();
-            assert!(find(Some(&bad)).unwrap_err().contains("LD_PRELOAD"));
+            fs::write(at(name), &shell).unwrap();
+            assert!(find(Some(&at(name))).unwrap_err().contains("LD_PRELOAD"));
         }
-        assert!(find(Some(Path::new("/nonexistent"))).unwrap_err().contains("/nonexistent"));
+        fs::write(at("short.so"), &shell[..1000]).unwrap();
+        fs::write(at("empty.so"), "").unwrap();
+        fs::create_dir(at("folder.so")).unwrap();
+        for name in ["short.so", "empty.so", "folder.so", "absent.so"] {
+            let refused = find(Some(&at(name))).unwrap_err();
+            assert!(refused.contains(name), "{refused}");
+        }
     }
 }

@@ -23,8 +23,16 @@ const DEFAULT_SHELL: &str = "/bin/sh";
 #[derive(Debug)]
 pub struct Program {
     pub path: PathBuf,
-    /// Why the hint cannot reach it, or what interprets it if it is a script.
-    pub obstacle: Option<String>,
+    /// Why the library cannot reach it, or what interprets it if it is a script.
+    pub obstacle: Option<Obstacle>,
+}
+
+/// Why the library cannot reach a program.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    pub why: String,
+    /// Whether the program would not even start with it.
+    pub is_fatal: bool,
 }
 
 /// Why there is nothing to be run.
@@ -60,15 +68,19 @@ impl Program {
             }
         }
         let shown = runs.display();
-        let obstacle = match elf::obstacle(&runs) {
-            Some(why) => Some(format!("{shown} {why}")),
-            None => has_more_rights(&runs).then(|| {
-                format!(
+        let reached = elf::obstacle(&runs).map(|elf::Obstacle { why, is_fatal }| Obstacle {
+            why: format!("{shown} {why}"),
+            is_fatal,
+        });
+        let obstacle = reached.or_else(|| {
+            has_more_rights(&runs).then(|| Obstacle {
+                why: format!(
                     "{shown} runs with more rights than its user: the dynamic loader then loads no \
                      library that the user chose"
-                )
-            }),
-        };
+                ),
+                is_fatal: false,
+            })
+        });
         Ok(Program { path, obstacle })
     }
 }
@@ -201,7 +213,7 @@ mod tests {
             assert_eq!(program.path, path);
             let expected = is_followed
                 .then(|| format!("{other} is no program for 64-bit x86, as the library is"));
-            assert_eq!(program.obstacle, expected, "{name}");
+            assert_eq!(program.obstacle.map(|obstacle| obstacle.why), expected, "{name}");
         }
         for (line, found) in [
             (&b" /bin/sh -e"[..], "/bin/sh"),

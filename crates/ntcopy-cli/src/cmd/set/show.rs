@@ -1,0 +1,81 @@
+//! What each socket of a program has: `ntcopy set --show`.
+
+use std::ffi::c_int;
+
+use ntcopy_inflight::{Pid, Process};
+use serde_json::{Value, json};
+
+use super::notes::All;
+use super::refusal;
+use super::sockets::Looks;
+use super::text::from;
+use super::tree::Tree;
+use super::way::Way;
+use crate::say;
+
+pub struct Shown {
+    pub sockets: Vec<One>,
+    pub refused: Vec<String>,
+}
+
+pub struct One {
+    pid: Pid,
+    name: String,
+    family: &'static str,
+    listens: bool,
+    bytes: c_int,
+    /// What was there before `ntcopy set`, if that has set it.
+    found: Option<c_int>,
+}
+
+/// Sockets of kinds that can be hinted.
+pub fn look(way: &Way, tree: &mut Tree, notes: &All) -> Shown {
+    tree.look();
+    let mut looks = Looks::default();
+    let mut sockets = Vec::new();
+    for socket in looks.new_sockets(way, tree) {
+        let Some(kind) = socket.kind.filter(|kind| way.takes(*kind)) else { continue };
+        let note = notes.of(socket.cookie).filter(|note| note.set == socket.bytes);
+        sockets.push(One {
+            pid: socket.pid,
+            name: socket.name(),
+            family: kind.family.name(),
+            listens: socket.listens,
+            bytes: socket.bytes,
+            found: note.map(|note| note.found),
+        });
+    }
+    Shown { sockets, refused: looks.refused.into_values().collect() }
+}
+
+pub fn text(root: &Process, way: &Way, shown: &Shown) -> String {
+    let hinted = shown.sockets.iter().filter(|socket| socket.bytes != 0).count();
+    let all = shown.sockets.len();
+    let mut lines = vec![format!(
+        "{}, by {}: {hinted} of {all} sockets are hinted",
+        refusal::named(root),
+        way.name()
+    )];
+    lines.extend(shown.sockets.iter().map(|one| {
+        let listens = if one.listens { ", listening" } else { "" };
+        let found = one.found.map(|found| format!("; before `ntcopy set`: {}", from(found)));
+        format!("{}{listens}: {}{}", one.name, from(one.bytes), found.unwrap_or_default())
+    }));
+    lines.extend(shown.refused.iter().map(|why| format!("could not look into {why}")));
+    say::sentences(&lines)
+}
+
+pub fn json(pid: Pid, way: &Way, shown: &Shown) -> Value {
+    let one = |one: &One| {
+        json!({
+            "pid": one.pid,
+            "socket": one.name,
+            "family": one.family,
+            "listening": one.listens,
+            "min_bytes": one.bytes,
+            "found": one.found,
+        })
+    };
+    let sockets: Vec<Value> = shown.sockets.iter().map(one).collect();
+    json!({ "pid": pid, "by": way.name(), "sockets": sockets, "refused": shown.refused })
+}
