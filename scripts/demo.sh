@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # The whole story in one command: build the program and, beside it, a kernel that
-# knows MSG_NTCOPY; boot that as a process, measure with the flag off, obeyed and
-# by the rule; write report.html. The last five lines are what it comes to.
+# knows MSG_NTCOPY; boot that as a process, measure plain and hinted sends; write
+# report.html. The last five lines are what it comes to.
 #
 # usage: scripts/demo.sh NTCOPY LOGS
 # NTCOPY is where `make build` puts the program, LOGS a folder for what the builds
@@ -106,15 +106,15 @@ kernel_beside
 compiled program.log "${MAKE:-make}" --no-print-directory build
 kernel_awaited
 
-say "2/5 how much is in flight decides: 1 to 128 sockets of 1 MiB"
+say "2/5 sends of 1 MiB out of little and out of much data: 1 to 128 sockets"
 "$ntcopy" bench unix --kernel auto --sockets "$sockets" --object 1MiB --dataset "$datasets" \
-	--modes nt,adaptive --pairs 7 --out "$records/rounds"
+	--modes nt --pairs 7 --out "$records/rounds"
 
 say "3/5 what sends leave of the cache to other programs on the same CPU"
 "$ntcopy" bench retention --kernel auto --quick --out "$records/retention"
 
 say "4/5 the three published configurations"
-"$ntcopy" bench unix --kernel auto --published --quick --budget 60 --modes nt,adaptive \
+"$ntcopy" bench unix --kernel auto --published --quick --budget 60 --modes nt \
 	--out "$records/published"
 
 say "5/5 what it comes to"

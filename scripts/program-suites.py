@@ -101,10 +101,10 @@ PROGRAMS = {"memcached": Memcached(), "redis": Redis()}
 
 
 def counted(ntcopy):
-    """What the kernel has counted so far: hinted bytes, and those copied non-temporally."""
+    """What the kernel has counted so far: hinted bytes, and those of sends past the caches."""
     line = subprocess.run([ntcopy, "stat", "--json"], check=True, capture_output=True)
     told = json.loads(line.stdout)
-    return told["hinted_total_bytes"], told["total_bytes"]["nontemporal_bytes"]
+    return told["hinted_bytes"], told["bypassed_bytes"]
 
 
 def end_all_others():

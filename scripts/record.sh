@@ -28,7 +28,7 @@ parts() {
 		published 3 flagged unix --published
 		rounds 2 flagged unix --sockets 1,2,4,8,16,32,64,128 --object 1MiB --dataset 1MiB,256MiB
 		fork 3 flagged pages --form fork
-		http 10 flagged http --modes nt,adaptive --connections 1,16,64,256 --sndbuf 4MiB
+		http 10 flagged http --modes nt --connections 1,16,64,256 --sndbuf 4MiB
 		net 4 flagged net
 		net-veth 4 flagged net --veth
 		pingpong 2 flagged pingpong
