@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::experiment::{Family, LINE_BYTES, Mode, reads_defaults, size, with_baseline};
 use crate::plan::error::{check_pairs, check_sizes, pin};
-use crate::plan::{CellPlan, Cpus, Form, Plan, PlanError, modes, or};
+use crate::plan::{CellPlan, CpuPair, Cpus, Form, Plan, PlanError, modes, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/retention.toml");
 
@@ -19,7 +19,7 @@ pub struct Defaults {
     pub modes: Vec<Mode>,
     pub hot_set_bytes: u64,
     pub cells: Vec<(u32, u64)>,
-    pub dataset_bytes: u64,
+    pub dataset_bytes: Vec<u64>,
     pub pairs: u32,
     pub sample_ms: u64,
 }
@@ -41,9 +41,9 @@ pub struct Settings {
     /// Sizes of one send [default: 256KiB on one socket, 1MiB on 64; 1MiB if --sockets is given]
     #[arg(long = "object", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub object_bytes: Vec<u64>,
-    /// Size of the data set that sends are taken from [default: 256MiB]
-    #[arg(long = "dataset", value_name = "SIZE", value_parser = size)]
-    pub dataset_bytes: Option<u64>,
+    /// Sizes of the data set that sends are taken from [default: 256MiB, and 1MiB, which is hot]
+    #[arg(long = "dataset", value_name = "LIST", value_delimiter = ',', value_parser = size)]
+    pub dataset_bytes: Vec<u64>,
     /// The address family of the sends [default: unix]
     #[arg(long, value_name = "FAMILY")]
     pub family: Option<Family>,
@@ -84,24 +84,13 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
     let cpu = cpus.allowed.first().copied().unwrap_or(0);
     let pair = pin(&[cpu], cpus)?;
     let mut cells = Vec::new();
+    let family = settings.family.unwrap_or(Family::Unix);
     for hot_set_bytes in hot_sets(settings)? {
-        for (sockets, object) in settings.cells() {
-            if sockets == 0 || object == 0 {
-                return Err(PlanError::zero(if sockets == 0 { "sockets" } else { "object" }));
+        for dataset in or(&settings.dataset_bytes, &defaults.dataset_bytes) {
+            for (sockets, object) in settings.cells() {
+                let form = Form::Victim { sockets, hot_set_bytes };
+                cells.push(cell(family, form, object, dataset, pair)?);
             }
-            check_sizes(&[sockets], &[object])?;
-            let dataset = settings.dataset_bytes.unwrap_or(defaults.dataset_bytes).max(object);
-            cells.push(CellPlan {
-                family: settings.family.unwrap_or(Family::Unix),
-                form: Form::Victim { sockets, hot_set_bytes },
-                object_bytes: object,
-                dataset_bytes: dataset / object * object,
-                pipe_bytes: None,
-                sndbuf_bytes: None,
-                cpus: pair,
-                published: None,
-                note: None,
-            });
         }
     }
     Ok(Plan {
@@ -116,6 +105,35 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
     })
 }
 
+/// Sends of an object after the other, out of whole objects.
+fn cell(
+    family: Family,
+    form: Form,
+    object_bytes: u64,
+    dataset_bytes: u64,
+    cpus: CpuPair,
+) -> Result<CellPlan, PlanError> {
+    if object_bytes == 0 || dataset_bytes == 0 {
+        return Err(PlanError::zero(if object_bytes == 0 { "object" } else { "dataset" }));
+    }
+    let cell = CellPlan {
+        family,
+        form,
+        object_bytes,
+        dataset_bytes: dataset_bytes.max(object_bytes) / object_bytes * object_bytes,
+        pipe_bytes: None,
+        sndbuf_bytes: None,
+        cpus,
+        published: None,
+        note: None,
+    };
+    if cell.sockets() == 0 {
+        return Err(PlanError::zero("sockets"));
+    }
+    check_sizes(&[cell.sockets()], &[object_bytes])?;
+    Ok(cell)
+}
+
 /// The hot sets, in whole lines.
 fn hot_sets(settings: &Settings) -> Result<Vec<u64>, PlanError> {
     let asked = or(&settings.hot_set_bytes, &[defaults(settings.quick).hot_set_bytes]);
@@ -128,7 +146,6 @@ fn hot_sets(settings: &Settings) -> Result<Vec<u64>, PlanError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::CpuPair;
 
     #[test]
     fn idle_is_always_measured() {
@@ -148,7 +165,8 @@ mod tests {
     fn victims_are_rounds_with_their_own_parameters() {
         let two = Cpus::two();
         let planned = plan(&Settings::default(), &two).unwrap();
-        assert_eq!(planned.cells.len(), 2);
+        let datasets: Vec<u64> = planned.cells.iter().map(|cell| cell.dataset_bytes).collect();
+        assert_eq!(datasets, [256 << 20, 256 << 20, 1 << 20, 1 << 20]);
         let cell = &planned.cells[1];
         assert_eq!(cell.cpus, CpuPair { sender: 0, reader: 0 });
         assert_eq!(cell.params(None)["hot_set_bytes"], 512 << 10);
