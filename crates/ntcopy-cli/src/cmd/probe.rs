@@ -10,6 +10,7 @@ use ntcopy::libc::Libc;
 use ntcopy::socket::{self, Support};
 use ntcopy_bench::machine;
 use ntcopy_record::HardwareCounter;
+use ntcopy_record::units::about_size;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -124,11 +125,35 @@ fn kernel() -> KernelFound {
     }
 }
 
+/// Caches of which nothing tells, as where a hypervisor hides them, and who guesses then.
+fn unknown_caches(cpu: &Cpu, libc: &Libc) -> Option<Warning> {
+    let is_known =
+        |level: &u8| cpu.caches.iter().chain(&cpu.sysfs_caches).any(|cache| cache.level == *level);
+    let unknown: Vec<u8> = [1, 2, 3].into_iter().filter(|level| !is_known(level)).collect();
+    let levels: Vec<String> = unknown.iter().map(|level| format!("level-{level}")).collect();
+    let threshold = libc.memcpy_nt_threshold_bytes.filter(|_| !libc.memcpy_threshold_chosen);
+    let guess = match threshold.filter(|_| unknown.contains(&3)) {
+        Some(bytes) => format!(
+            "{}'s memcpy goes non-temporal from {} on without knowing it, far too soon if there is \
+             one; `ntcopy bench memcpy` says from where on that pays here",
+            libc.name,
+            about_size(bytes)
+        ),
+        None => "what goes by its size is a guess; `ntcopy bench memcpy` measures".to_owned(),
+    };
+    let what = format!(
+        "no {} cache is known: neither CPUID nor sysfs tells; {guess}",
+        levels.join(" and no ")
+    );
+    (!unknown.is_empty()).then_some(Warning { what, fix: None })
+}
+
 fn warnings(cpu: &Cpu, libc: &Libc) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if let Some(warning) = libc.warning(cpu) {
         warnings.push(Warning { what: warning.what, fix: Some(warning.fix) });
     }
+    warnings.extend(unknown_caches(cpu, libc));
     let disagreements = cpu.disagreements();
     if !disagreements.is_empty() {
         let what = format!("CPUID and sysfs disagree: {}", disagreements.join("; "));
@@ -146,4 +171,30 @@ fn warnings(cpu: &Cpu, libc: &Libc) -> Vec<Warning> {
         warnings.push(Warning { what, fix: None });
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_that_nothing_tells_is_said_with_who_guesses() {
+        let (mut cpu, mut libc) = (Cpu::detect(), Libc::detect());
+        libc.name = "glibc".into();
+        (libc.memcpy_nt_threshold_bytes, libc.memcpy_threshold_chosen) = (Some(384 << 10), false);
+        let mut without = |level: u8| {
+            cpu.caches.retain(|cache| cache.level != level);
+            cpu.sysfs_caches.retain(|cache| cache.level != level);
+            unknown_caches(&cpu, &libc).map(|warning| warning.what).unwrap_or_default()
+        };
+        let what = without(3);
+        assert!(what.starts_with("no level-3 cache is known"), "{what}");
+        assert!(what.contains("glibc's memcpy goes non-temporal from 384 KiB on"), "{what}");
+        let what = without(2);
+        assert!(what.starts_with("no level-2 and no level-3 cache is known"), "{what}");
+        let mut chosen = Libc::detect();
+        chosen.memcpy_threshold_chosen = true;
+        let what = unknown_caches(&cpu, &chosen).map(|warning| warning.what);
+        assert!(what.is_some_and(|what| !what.contains("memcpy goes")), "a user's choice");
+    }
 }
