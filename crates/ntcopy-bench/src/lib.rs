@@ -6,6 +6,7 @@
 //! this program boots. [`experiments`] has each experiment whole in one place, made of what the
 //! stages have for all.
 
+pub mod alone;
 pub mod calibrate;
 pub mod experiment;
 pub mod experiments;

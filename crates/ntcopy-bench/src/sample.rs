@@ -27,7 +27,7 @@ use crate::tcp;
 pub(crate) use driver::{At, Halt, Recording};
 pub use driver::{Context, Experiment, Options};
 pub use progress::Progress;
-pub use write::{WriteError, Writer};
+pub use write::{WriteError, Writer, note_beside};
 
 /// What became of the measurement; the figures are in the record.
 #[derive(Debug, Clone, PartialEq, Eq)]

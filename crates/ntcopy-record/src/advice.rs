@@ -203,6 +203,9 @@ pub fn counts(record: &Record, machine: &Machine) -> Result<(), String> {
     if let Some(why) = &record.header.not_a_timing {
         return Err(format!("it is not a timing ({why})"));
     }
+    if let Some(who) = record.disturbed() {
+        return Err(who);
+    }
     if record.samples.is_empty() {
         return Err("it holds no samples".to_owned());
     }

@@ -25,5 +25,5 @@ pub use record::{
     COUNTED_PERMILLE, Cache, Cell, Counted, CpuList, End, ExperimentKind, FILE_NAME, FORMAT,
     HardwareCounter, Header, Line, Look, LookEnd, MISSES_PERMILLE, Machine, NoCpuList, NumaNode,
     Params, ReadError, Record, RunError, Sample, SharedCaches, Topology, Unavailable, add_counts,
-    add_series, is_counting_mark, number, word,
+    add_series, beside, is_counting_mark, number, word,
 };

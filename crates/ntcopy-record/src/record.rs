@@ -12,7 +12,7 @@ mod read;
 pub mod testing;
 mod topology;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,7 +20,7 @@ use serde_json::Value;
 pub use compact::add_series;
 pub use counted::Counted;
 pub use experiment::ExperimentKind;
-pub use read::{ReadError, Record};
+pub use read::{ReadError, Record, beside};
 pub use topology::{CpuList, NoCpuList, NumaNode, SharedCaches, Topology};
 
 /// Version of the record format. A reader refuses a larger one. Version 2 packs the histograms
@@ -285,4 +285,7 @@ pub struct End {
     pub samples: u64,
     /// Nanoseconds since 1970-01-01 UTC.
     pub ended_unix_ns: u64,
+    /// Processes that measured on this machine at the same time; 0 is one of another container.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub beside: BTreeSet<u32>,
 }

@@ -287,6 +287,7 @@ fn trouble(record: &Record) -> Option<String> {
     if !record.complete {
         parts.push(format!("the record was cut short after {} samples", record.samples.len()));
     }
+    parts.extend(record.disturbed());
     (!parts.is_empty()).then(|| sentence(&parts.join(", and ")))
 }
 

@@ -25,7 +25,7 @@ use crate::view::{self, with_results};
 /// `figures` has what the tables show beside that: an entry for each mode in each cell.
 ///
 /// Only where there is something to say: `not_a_timing`, why these are no timings; `complete`, false
-/// for a record that was cut short.
+/// for a record that was cut short; `beside`, the processes that measured at the same time.
 ///
 /// For a program's turns (`try`) and for footprints `results` has what these commands print:
 /// `metric` is what a turn's figure is, or `equivalent_lines_read`.

@@ -237,6 +237,9 @@ pub(crate) fn with_results(record: &Record, results: Vec<Value>) -> Value {
     if let Some(why) = &record.header.not_a_timing {
         object["not_a_timing"] = why.as_str().into();
     }
+    if !record.beside.is_empty() {
+        object["beside"] = json!(record.beside);
+    }
     if !record.complete {
         object["complete"] = false.into();
     }

@@ -132,6 +132,9 @@ fn not_counted(record: &Record) -> Option<String> {
     if let Some(why) = &record.header.not_a_timing {
         return Some(format!("it is not a timing ({why})"));
     }
+    if let Some(who) = record.disturbed() {
+        return Some(who);
+    }
     let wrong = record.errors.iter().any(|error| error.wrong_byte);
     wrong.then(|| "a byte was wrong in it".to_owned())
 }

@@ -224,7 +224,11 @@ pub fn measure(
     }
     if let Some(mut writer) = writer {
         let ended_unix_ns = crate::run::unix_now_ns();
-        writer.line(&Line::End(End { samples: writer.samples(), ended_unix_ns }))?;
+        writer.line(&Line::End(End {
+            samples: writer.samples(),
+            ended_unix_ns,
+            beside: [].into(),
+        }))?;
     }
     Ok(complaints)
 }

@@ -431,7 +431,8 @@ impl<'a> Recording<'a> {
         self.progress.end();
         let stopped = self.stop.signal().filter(|_| self.is_halted);
         if stopped.is_none() {
-            let end = End { samples: self.writer.samples(), ended_unix_ns: unix_now_ns() };
+            let (samples, ended_unix_ns) = (self.writer.samples(), unix_now_ns());
+            let end = End { samples, ended_unix_ns, beside: [].into() };
             self.writer.line(&Line::End(end))?;
         }
         Ok(Outcome { place: self.place, stopped })

@@ -1,10 +1,11 @@
 //! Writing a record, a line at a time.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use ntcopy_record::{FILE_NAME, Line};
+use ntcopy_record::{End, FILE_NAME, Line};
 
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
@@ -57,6 +58,24 @@ impl Writer {
     fn failed(&self, cause: std::io::Error) -> WriteError {
         WriteError::Io { file: self.path.clone(), cause }
     }
+}
+
+/// Adds to a whole record's last line who measured at the same time.
+pub fn note_beside(place: &Path, beside: BTreeSet<u32>) -> Result<(), WriteError> {
+    let file = place.join(FILE_NAME);
+    let failed = |cause| WriteError::Io { file: file.clone(), cause };
+    let mut bytes = ntcopy_record::file::read(&file).map_err(failed)?;
+    let lines = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+    let at = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    if let Ok(Line::End(end)) = serde_json::from_slice(&bytes[at..]) {
+        bytes.truncate(at);
+        let end = Line::End(End { beside, ..end });
+        serde_json::to_writer(&mut bytes, &end).map_err(|error| failed(error.into()))?;
+        bytes.push(b'\n');
+        let new = file.with_extension("new");
+        fs::write(&new, bytes).and_then(|()| fs::rename(&new, &file)).map_err(failed)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ pub fn here(mut record: Record) -> Record {
 /// Writes a record as `ntcopy bench` does, into a folder of its name.
 pub fn write(folder: &Path, record: &Record) -> PathBuf {
     let ended_unix_ns = record.header.started_unix_ns + 1;
-    let end = End { samples: record.samples.len() as u64, ended_unix_ns };
+    let end =
+        End { samples: record.samples.len() as u64, ended_unix_ns, beside: record.beside.clone() };
     let lines =
         [Line::Header(record.header.clone()), Line::Machine(Box::new(record.machine.clone()))]
             .into_iter()

@@ -34,4 +34,5 @@ mod run;
 mod stat_output;
 mod survey;
 mod temporary_files;
+mod together;
 mod turns;

@@ -28,6 +28,8 @@ pub struct Record {
     /// Whether the record has its last line. A record that was cut short (a
     /// crash, Ctrl-C) lacks it; what it holds is good all the same.
     pub complete: bool,
+    /// As [`End::beside`].
+    pub beside: BTreeSet<u32>,
 }
 
 /// Why a record could not be read.
@@ -94,10 +96,28 @@ impl Record {
         look.map_or(MISSES_PERMILLE, |look| look.misses_permille)
     }
 
+    /// Who measured on the machine at the same time, in words, if anybody did.
+    #[must_use]
+    pub fn disturbed(&self) -> Option<String> {
+        beside(&self.beside)
+    }
+
     #[must_use]
     pub fn cell(&self, number: u32) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.cell == number)
     }
+}
+
+/// As [`Record::disturbed`].
+#[must_use]
+pub fn beside(processes: &BTreeSet<u32>) -> Option<String> {
+    let name = |process: &u32| match process {
+        0 => "one of another container".to_owned(),
+        process => format!("process {process}"),
+    };
+    let names: Vec<String> = processes.iter().map(name).collect();
+    (!names.is_empty())
+        .then(|| format!("another ntcopy measured at the same time ({})", names.join(", ")))
 }
 
 /// What is wrong with a line, before its place is known.
@@ -142,6 +162,7 @@ fn of_lines<'l>(mut next: impl FnMut() -> Option<&'l [u8]>) -> Result<Record, Wr
         unavailable: Vec::new(),
         errors: Vec::new(),
         complete: false,
+        beside: BTreeSet::new(),
     };
     let mut seen = Seen::default();
     while let Some(line) = next() {
@@ -224,7 +245,7 @@ impl Record {
                         self.samples.len()
                     )));
                 }
-                self.complete = true;
+                (self.complete, self.beside) = (true, end.beside);
             }
         }
         Ok(())

@@ -18,7 +18,7 @@ fn lines(record: &Record) -> Vec<Line> {
     lines.extend(record.looks.iter().copied().map(Line::Look));
     if record.complete {
         let samples = record.samples.len() as u64;
-        lines.push(Line::End(End { samples, ended_unix_ns: 2 }));
+        lines.push(Line::End(End { samples, ended_unix_ns: 2, beside: record.beside.clone() }));
     }
     lines
 }
@@ -32,6 +32,7 @@ fn example() -> Record {
     record.unavailable.push(unavailable("vmsplice", "why \"not\""));
     record.errors.push(error("nt", true));
     record.looks.push(Look { cell: 1, pairs: 5, misses_permille: 10, end: LookEnd::Resolved });
+    record.beside = [7].into();
     record
 }
 

@@ -84,6 +84,7 @@ pub fn record(modes: &[&str], cells: &[&[(&str, u64)]]) -> Record {
         unavailable: vec![],
         errors: vec![],
         complete: true,
+        beside: [].into(),
     }
 }
 

@@ -191,7 +191,13 @@ impl Program {
                 Err(Failure::Program { .. }) => Ok(false),
                 Err(failure) => Err(failure),
             },
-            None => Ok(listens(&family(if adopts() { getpid() } else { pid })?)),
+            None => {
+                let own = getpid();
+                let mut all = family(if adopts() { own } else { pid })?;
+                // This process listens, too, for other measurements.
+                all.retain(|pid| *pid != own);
+                Ok(listens(&all))
+            }
         };
         self.wait_until(is_there, &what, patience, stop)
     }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use ntcopy_bench::alone::Alone;
 use ntcopy_bench::guest::{self, Bootable, Needs, Request};
 use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
@@ -12,7 +13,7 @@ use ntcopy_bench::run::{self, Stop};
 use ntcopy_bench::sample::{self, Experiment, MeasureError, Options, Progress};
 use ntcopy_kernel::Kind;
 use ntcopy_kernel::boot::HostCpus;
-use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Unavailable};
+use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Unavailable, beside};
 
 use super::against::KernelPair;
 use super::args::{Common, Place};
@@ -147,6 +148,18 @@ impl From<&Common> for How {
 }
 
 impl How {
+    /// Says who else measures on this machine; nothing inside a kernel that this program booted,
+    /// where nobody is seen, and whoever booted it looks.
+    fn alone(&self) -> Option<Alone> {
+        (!self.place.measure_only).then(|| {
+            let alone = Alone::claim();
+            if let Some(who) = beside(&alone.others()) {
+                eprintln!("note: {who}: neither record will count; measure one after the other");
+            }
+            alone
+        })
+    }
+
     /// Measures in this kernel, and says what the record shows.
     pub fn measure(
         &self,
@@ -160,13 +173,14 @@ impl How {
         }
         let stop = &Stop::on_signals().context("cannot watch for signals")?;
         let is_silent = self.place.measure_only;
+        let alone = self.alone();
         let progress = &mut if is_silent { Progress::none() } else { Progress::on_stderr() };
         if !is_silent {
             say_caveats(plan.caveats());
         }
         let machine = machine::describe();
         match plan.measure(sample::Context { machine, options, stop, progress }) {
-            Ok(outcome) => conclude(&self.place, &outcome.place, outcome.stopped, is_asked),
+            Ok(outcome) => conclude(&self.place, &outcome.place, outcome.stopped, alone, is_asked),
             Err(MeasureError::Start(failure)) => Err(unmeasured(failure)),
             Err(error) => Err(error.into()),
         }
@@ -209,6 +223,7 @@ impl How {
         against: Option<&KernelPair<'_>>,
         is_asked: IsAsked<'_>,
     ) -> anyhow::Result<ExitCode> {
+        let alone = self.alone();
         let (code, stopped) = match against {
             Some(kernels) => kernels.measured(request)?,
             None => measured(request),
@@ -217,7 +232,7 @@ impl How {
         if !request.place.join(FILE_NAME).exists() {
             return Ok(ExitCode::from(code));
         }
-        let judged = conclude(&self.place, &request.place, stopped, is_asked)?;
+        let judged = conclude(&self.place, &request.place, stopped, alone, is_asked)?;
         // A kernel that fell over must not pass for a success.
         Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
     }
@@ -228,13 +243,19 @@ fn say_caveats(caveats: Vec<String>) {
     caveats.iter().for_each(|caveat| eprintln!("note: {caveat}"));
 }
 
-/// Reads the record back, prints what it says, and gives the exit code.
+/// Notes in the record who else measured, reads it back, prints what it says, and gives the exit
+/// code.
 fn conclude(
     asked: &Place,
     place: &Path,
     stopped: Option<i32>,
+    alone: Option<Alone>,
     is_asked: IsAsked<'_>,
 ) -> anyhow::Result<ExitCode> {
+    let others = alone.map(|alone| alone.others()).filter(|others| !others.is_empty());
+    if let Some(others) = others {
+        sample::note_beside(place, others)?;
+    }
     let record = Record::read(place)?;
     // Inside a booted kernel it is for the program that booted it to say.
     if !asked.measure_only {

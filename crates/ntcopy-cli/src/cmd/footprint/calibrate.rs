@@ -7,11 +7,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use ntcopy::policy::{NEVER, Policy};
 use ntcopy::profile::{self, PROFILE_VARIABLE, Profile};
+use ntcopy_bench::alone::Alone;
 use ntcopy_bench::calibrate::{self, Calibration};
 use ntcopy_bench::machine;
 use ntcopy_bench::run::Stop;
 use ntcopy_bench::run::bulk::{Setup, resources};
 use ntcopy_bench::sample::Progress;
+use ntcopy_record::beside;
 use ntcopy_record::units::Bytes;
 
 use crate::cmd::{bench, not_available, unmeasured};
@@ -60,6 +62,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         )));
     }
     let stop = Stop::on_signals().context("cannot watch for signals")?;
+    let alone = Alone::claim();
     let setup = Setup {
         args: bench::process_args("worker"),
         patience: PATIENCE,
@@ -72,6 +75,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .inspect_err(|_| progress.end())
         .map_err(unmeasured)
         .context("no profile was written")?;
+    if let Some(who) = beside(&alone.others()) {
+        eprintln!("note: {who}: calibrate again alone");
+    }
     finish(&out, &calibration)
 }
 
