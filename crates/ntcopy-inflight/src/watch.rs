@@ -4,8 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
-
 use crate::diagnostics::Diagnostics;
 use crate::follow::{Readers, Sum, sum};
 use crate::processes::{self, Descriptors, Pid, Process};
@@ -227,7 +225,11 @@ fn costs<T>(what: impl FnOnce() -> T) -> (T, Duration) {
 
 /// What this thread took, the kernel's part included.
 fn thread_cpu() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // By the C library: rustix wants more of a vDSO than a user-mode kernel has.
+    // SAFETY: the pointer is to a local, which the call writes.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    debug_assert_eq!(failed, 0, "the clock is there since Linux 2.6.12");
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 

@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod commands;
 mod examples;
 mod kernel_boot;
 mod kernel_package;
