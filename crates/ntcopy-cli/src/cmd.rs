@@ -23,6 +23,7 @@ use std::fmt::Display;
 use std::process::ExitCode;
 
 use ntcopy_bench::run::Failure;
+use ntcopy_kernel::module::{Status, Sysroot};
 
 /// Done, but something could not be done here; the reason was printed.
 pub const NOT_AVAILABLE: u8 = 3;
@@ -52,6 +53,14 @@ pub fn not_available(why: impl Display) -> anyhow::Error {
 /// What a signal ended.
 pub fn signalled(signal: i32) -> anyhow::Error {
     Ended { code: signal_code(signal), why: "stopped".to_owned() }.into()
+}
+
+/// What the module can do for a kernel that does not know the flag.
+pub fn module_or_not() -> &'static str {
+    match Status::gather(&Sysroot("/".into()), None) {
+        Ok(status) if !status.takes_modules => "this kernel takes no module",
+        _ => "the module brings it (ntcopy module status)",
+    }
 }
 
 /// The exit code of a program that a signal ended, as shells have it.

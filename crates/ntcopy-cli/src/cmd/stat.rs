@@ -96,10 +96,10 @@ impl Source {
                 bail!("there is no process {pid}")
             }
             Source::Process(_) | Source::Own => eprintln!(
-                "ntcopy: this kernel does not know MSG_NTCOPY: it does not count {}. The module \
-                 brings it (ntcopy module status); a kernel that has it: ntcopy kernel boot -- \
-                 COMMAND",
-                uapi::STAT_BYTES
+                "ntcopy: this kernel does not know MSG_NTCOPY: it does not count {}; {}; a kernel \
+                 that has it: ntcopy kernel boot -- COMMAND",
+                uapi::STAT_BYTES,
+                super::module_or_not()
             ),
         }
         Ok(ExitCode::from(super::NOT_AVAILABLE))

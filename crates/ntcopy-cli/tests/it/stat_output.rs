@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -70,6 +71,9 @@ fn a_kernel_without_the_counters_is_told_from_a_wrong_question_and_is_a_metric()
     for arguments in [&[][..], &["--prometheus", "--out", out.to_str().expect("UTF-8")]] {
         let said = ends(&output(arguments), if counts { 0 } else { 3 }, &[]);
         assert_eq!(said.contains("does not know MSG_NTCOPY"), !counts, "{said}");
+        // As `module status` says it.
+        let takes_modules = Path::new("/proc/modules").exists();
+        assert_eq!(said.contains("ntcopy module status"), !counts && takes_modules, "{said}");
     }
     let text = fs::read_to_string(&out).expect("it was written");
     assert!(text.contains(&format!("\nntcopy_available {}\n", u8::from(counts))), "{text}");

@@ -8,6 +8,7 @@ use ntcopy_record::units::count;
 use ntcopy_report::text::{about_size, hanging};
 
 use super::{Findings, meaning};
+use crate::cmd::module_or_not;
 
 const WIDTH: usize = 80;
 /// Column where values begin.
@@ -141,9 +142,10 @@ fn kernel(out: &mut String, found: &Findings) {
             "by the module, on sockets that opt in: unix streams".to_owned()
         }
         (None, true) => "yes, on sockets that opt in by SO_NTCOPY".to_owned(),
-        (None, false) => "no (the module brings it: ntcopy module status; ntcopy bench unix \
-                          --kernel um boots a kernel that has it)"
-            .to_owned(),
+        (None, false) => format!(
+            "no ({}; ntcopy bench unix --kernel um boots a kernel that has it)",
+            module_or_not()
+        ),
     };
     row(out, "MSG_NTCOPY", &flag);
     // A container's network namespace does not show the machine's settings.
