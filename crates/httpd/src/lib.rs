@@ -22,6 +22,7 @@
 
 pub mod address;
 mod body;
+mod buffers;
 mod conn;
 mod handed;
 mod head;

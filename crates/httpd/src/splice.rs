@@ -48,6 +48,14 @@ impl Pipe {
     }
 }
 
+/// What a pipe holds where this size is not to be had. A user without privileges is bounded without
+/// an error of its own.
+#[must_use]
+pub fn cut_to(wanted: usize) -> Option<usize> {
+    let capacity = Pipe::new(wanted).map_or(0, |pipe| pipe.capacity);
+    (capacity < wanted).then_some(capacity)
+}
+
 #[derive(Debug)]
 pub struct Pool {
     /// The one that was used last at the end; since when each is idle.
@@ -144,6 +152,8 @@ mod tests {
     fn a_pipe_that_is_too_large_to_be_had_is_smaller() {
         let pipe = Pipe::new(1 << 40).unwrap();
         assert!(pipe.capacity >= 4096 && pipe.capacity < 1 << 40, "{}", pipe.capacity);
+        assert_eq!(cut_to(1 << 40), Some(pipe.capacity));
+        assert_eq!(cut_to(4096), None);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
+use crate::buffers::SendBuffer;
 use crate::log::lost;
 use crate::metrics::Text;
 use crate::options::Options;
@@ -65,6 +66,7 @@ type Report = Box<dyn Fn(&mut Text) + Send + Sync>;
 
 pub(crate) struct Core {
     pub(crate) options: Options,
+    pub(crate) send_buffer: Option<SendBuffer>,
     open: AtomicUsize,
     /// Connections that wait for a request, less those that were chosen to make room.
     idle: AtomicIsize,
@@ -102,6 +104,7 @@ impl Core {
             stop: watch::Sender::new(None),
             name,
             report,
+            send_buffer: options.sndbuf.map(SendBuffer::of),
             options,
         }
     }

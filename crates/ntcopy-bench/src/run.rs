@@ -44,5 +44,5 @@ pub(crate) use pipe::{Pipe, Sink};
 pub(crate) use poll::{Poll, TURN};
 pub use preflight::{preflight, unavailable};
 pub use rig::{Clocked, Rig, RigOptions};
-pub(crate) use sockets::allow_files;
+pub(crate) use sockets::{allow_files, can_have_send_buffer};
 pub use stop::Stop;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use httpd::metrics::Text;
-use httpd::{Place, Reply};
+use httpd::{Place, Reply, splice};
 
 use crate::backend::Addresses;
 use crate::config::{Config, Mode};
@@ -70,7 +70,16 @@ impl Server {
 
 /// Says once what was asked for and can't be had.
 fn announce(shared: &Shared) {
-    let mode = shared.config.mode;
+    let Config { mode, pipes, pipe_size, .. } = *shared.config;
+    let wanted = usize::try_from(pipe_size).unwrap_or(usize::MAX);
+    if let Some(had) = splice::cut_to(wanted).filter(|_| pipes > 0) {
+        tracing::warn!(
+            asked = pipe_size,
+            had,
+            "pipes are smaller than --pipe-size: fs.pipe-max-size bounds each, and \
+             fs.pipe-user-pages-soft all of a user's"
+        );
+    }
     if mode != Mode::Copy && shared.hint.is_none() {
         tracing::warn!(?mode, "this kernel does not know MSG_NTCOPY: clients are sent to plainly");
     }

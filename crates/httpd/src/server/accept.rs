@@ -115,8 +115,8 @@ fn admit<S: Service>(
     if listener.tcp {
         let _ = sockopt::set_tcp_nodelay(&socket, true);
     }
-    if let Some(bytes) = core.options.sndbuf {
-        let _ = sockopt::set_socket_send_buffer_size(&socket, bytes as usize);
+    if let Some(buffer) = core.send_buffer {
+        buffer.give(&socket);
     }
     if core.is_short_of_descriptors(&socket) {
         core.evict();

@@ -97,7 +97,7 @@ fn too_small(wanted: u64, refused: rustix::io::Result<usize>) -> Failure {
     };
     Failure::Limit(format!(
         "a pipe of {} is not to be had: {why}; fs.pipe-max-size and fs.pipe-user-pages-soft bound \
-         it: raise them, or use a smaller --pipe",
+         it: raise them, or use a smaller pipe",
         Bytes(wanted)
     ))
 }

@@ -53,20 +53,40 @@ fn make_one(cell: &CellPlan, patience: Duration) -> Result<(OwnedFd, OwnedFd), F
 
 /// Sets the send buffer and makes sure that the kernel took the whole number.
 fn size_send_buffer(socket: impl AsFd, bytes: u64) -> Result<(), Failure> {
+    set_send_buffer(socket, bytes, true, "a smaller --object or --sndbuf")
+}
+
+/// The same of a program that is told its buffer, and may force it or does not.
+pub fn can_have_send_buffer(bytes: u64, may_force: bool) -> Result<(), Failure> {
+    let (tried, _) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .map_err(Failure::os("cannot make a socket pair"))?;
+    set_send_buffer(tried, bytes, may_force, "a smaller --sndbuf")
+}
+
+fn set_send_buffer(
+    socket: impl AsFd,
+    bytes: u64,
+    may_force: bool,
+    or: &str,
+) -> Result<(), Failure> {
     let fd = socket.as_fd();
     let asked = usize::try_from(bytes).unwrap_or(usize::MAX);
-    sockopt::set_socket_send_buffer_size_force(fd, asked)
+    let forced = may_force && sockopt::set_socket_send_buffer_size_force(fd, asked).is_ok();
+    if !forced {
         // Without CAP_NET_ADMIN; then net.core.wmem_max bounds it, without a word.
-        .or_else(|_| sockopt::set_socket_send_buffer_size(fd, asked))
-        .map_err(Failure::os("cannot set SO_SNDBUF"))?;
+        sockopt::set_socket_send_buffer_size(fd, asked)
+            .map_err(Failure::os("cannot set SO_SNDBUF"))?;
+    }
     let got = sockopt::socket_send_buffer_size(fd).map_err(Failure::os("cannot ask SO_SNDBUF"))?;
     // The kernel doubles the number, and shows it doubled.
     if (got as u64) / 2 < bytes {
         return Err(Failure::Limit(format!(
-            "a send buffer of {} is not to be had: net.core.wmem_max allows {}; run as root, set \
-             `sysctl -w net.core.wmem_max={bytes}`, or use a smaller --object or --sndbuf",
+            "a send buffer of {} is not to be had: net.core.wmem_max allows {}; {}set `sysctl -w \
+             net.core.wmem_max={bytes}`, or use {or}",
             Bytes(bytes),
-            Bytes(got as u64 / 2)
+            Bytes(got as u64 / 2),
+            if may_force && !forced { "run as root, " } else { "" }
         )));
     }
     Ok(())

@@ -119,6 +119,7 @@ fn what_cannot_be_measured_here_is_exit_code_3_and_nothing_is_begun() {
         ("http --stack haproxy+backend.c", without_cc),
         (&*format!("{UNIX} --sockets 1 --kernel x86"), "emulator"),
         ("unix --sockets 1 --object 1MiB --sndbuf 64KiB", "does not take a whole object"),
+        ("http --sndbuf 2047MiB", "net.core.wmem_max="),
         ("pages --form fork --kernel host", "--kernel um"),
         ("pages --form fork --kernel um:6.12", "--kernel um"),
         ("pages --form fork --kernel x86", "--kernel um"),

@@ -151,6 +151,26 @@ fn a_second_signal_stops_at_once_and_the_log_says_so_without_colours() {
     assert!(log.contains(line) && log.contains("error=proxy: the proxy stops"), "{log}");
 }
 
+#[test]
+fn buffers_that_the_system_cuts_are_said_with_the_setting() {
+    let backend = Backend::standard();
+    // So much is had by nobody; so much by everybody.
+    for (sizes, lines) in [(["2047MiB", "4GiB"], 1), (["64KiB", "64KiB"], 0)] {
+        let (_folder, socket, mut command) = before(&backend);
+        command.args(["--sndbuf", sizes[0], "--pipe-size", sizes[1], "--workers", "2"]);
+        let mut program = start(command, &socket);
+        let answer = Peer::connect(&Address::Unix(socket.clone())).get("/length/9");
+        assert_eq!((answer.status, answer.body), (200, pattern(9)));
+        program.signal(Signal::TERM);
+        assert!(program.wait().success());
+        let mut log = String::new();
+        program.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        for setting in ["net.core.wmem_max=", "fs.pipe-max-size"] {
+            assert_eq!(log.matches(setting).count(), lines, "{setting}: {log}");
+        }
+    }
+}
+
 /// As at boot, when there is no resolver yet: that is no mistake in the settings, and may be over soon.
 #[test]
 fn a_backend_whose_name_is_not_known_is_waited_for() {

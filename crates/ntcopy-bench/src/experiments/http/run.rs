@@ -22,7 +22,7 @@ pub use client::{Client, Meter, Window};
 pub use commands::Setup;
 pub(crate) use daemon::Daemon;
 pub use data::Data;
-pub use limits::allow_files;
+pub use limits::{allow_files, exceeds, have_buffers};
 pub(crate) use programs::Program;
 pub use scratch::Scratch;
 pub use stack::{Running, unavailable};

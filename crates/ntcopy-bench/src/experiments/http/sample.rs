@@ -43,9 +43,14 @@ impl Experiment for HttpPlan {
         (ExperimentKind::Http, HttpPlan::baseline(self))
     }
 
+    fn caveats(&self) -> Vec<String> {
+        run::exceeds(self.settings.sndbuf_bytes).into_iter().collect()
+    }
+
     /// The daemons end in any case, and their folder goes.
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
         let open_files = run::allow_files(self)?;
+        run::have_buffers(self)?;
         let (ways, missing) = available(&self.ways, run::unavailable)?;
         // Without what all are compared with there is nothing to measure.
         let is_baseline = |(way, _): &&(Way, String)| self.ways.first() == Some(way);
