@@ -2,8 +2,10 @@
 //!
 //! A turn is one run of the program by itself; or, with a load, the program as a server, and one
 //! run of the load against it. Its figure is the time that the program took, a number that it (or
-//! the load) printed, or the requests per second that the load printed.
+//! the load) printed, or the requests per second or the latency that the load printed. A load that
+//! says that answers failed gives none.
 
+mod load;
 mod printed;
 pub(super) mod program;
 
@@ -16,7 +18,6 @@ use ntcopy_record::{ExperimentKind, Params, Sample};
 use serde_json::json;
 
 pub use self::printed::Expression;
-use self::printed::requests_a_second;
 use self::program::{Ended, Output, Program, adopt_orphans};
 use crate::run::proof::Proof;
 use crate::run::{Failure, Stop, ns};
@@ -35,11 +36,23 @@ pub enum Metric {
     },
     /// The requests per second that a load printed, in one of the forms that are known.
     Requests,
+    /// The latency of a load that was told its rate.
+    Latency,
+}
+
+/// What counts of a load for which nobody says it: requests per second, where they are not what it
+/// was told to offer.
+#[must_use]
+pub fn metric_of(load: &str) -> Metric {
+    if load::has_fixed_rate(load) { Metric::Latency } else { Metric::Requests }
 }
 
 impl Metric {
     fn is_less_better(&self) -> bool {
-        matches!(self, Metric::Time | Metric::Printed { less_is_better: true, .. })
+        matches!(
+            self,
+            Metric::Time | Metric::Latency | Metric::Printed { less_is_better: true, .. }
+        )
     }
 }
 
@@ -66,6 +79,12 @@ struct Turn {
 impl Experiment for Plan {
     fn identity(&self) -> (ExperimentKind, String) {
         (ExperimentKind::Try, PLAIN.to_owned())
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        let caveat = "the load has a fixed rate, which it reaches whatever the server does: its \
+                      latency counts, the median or else the average";
+        (self.metric == Metric::Latency).then(|| caveat.to_owned()).into_iter().collect()
     }
 
     /// Before the first pair each way has a turn that does not count. A turn that fails ends the
@@ -141,7 +160,13 @@ impl Turns<'_> {
             Metric::Printed { expression, .. } => {
                 Some(expression.number(&ended.output).map_err(Failure::Answer)?)
             }
-            Metric::Requests => Some(requests(&ended.output).map_err(Failure::Answer)?),
+            Metric::Requests => {
+                let found = load::requests_a_second(&ended.output);
+                Some(figure(found, "requests per second", &ended.output)?)
+            }
+            Metric::Latency => {
+                Some(figure(load::latency_ms(&ended.output), "latency", &ended.output)?)
+            }
         };
         Ok(Turn { took: ended.took, number, counted })
     }
@@ -158,20 +183,24 @@ impl Turns<'_> {
         let ended = Program::shell(load, keeps)?.finish(patience, stop)?;
         server.still_runs()?;
         server.goodbye()?;
-        Ok(ended)
+        match load::failed_answers(&ended.output) {
+            Some(why) => Err(Failure::Answer(why)),
+            None => Ok(ended),
+        }
     }
 }
 
-fn requests(output: &[u8]) -> Result<f64, String> {
-    requests_a_second(output).unwrap_or_else(|| {
+fn figure(found: Option<Result<f64, String>>, what: &str, output: &[u8]) -> Result<f64, Failure> {
+    let found = found.unwrap_or_else(|| {
         let printed = String::from_utf8_lossy(output);
         let last: Vec<&str> = printed.trim().lines().rev().take(3).collect();
         Err(format!(
-            "the load printed no requests per second in a form that is known: --metric says how to \
-             find the number; its last lines: {}",
+            "the load printed no {what} in a form that is known: --metric says how to find the \
+             number; its last lines: {}",
             last.into_iter().rev().collect::<Vec<_>>().join(" / ")
         ))
-    })
+    });
+    found.map_err(Failure::Answer)
 }
 
 fn params(plan: &Plan) -> Params {
@@ -181,6 +210,7 @@ fn params(plan: &Plan) -> Params {
         Metric::Time => "time",
         Metric::Printed { expression, .. } => expression.as_str(),
         Metric::Requests => "requests per second",
+        Metric::Latency => "latency, ms",
     };
     let is_less = plan.metric.is_less_better();
     let mut params = Params::from([

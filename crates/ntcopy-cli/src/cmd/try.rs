@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use ntcopy_bench::experiments::turns::{Expression, Metric, Plan};
+use ntcopy_bench::experiments::turns::{self, Expression, Metric, Plan};
 use ntcopy_bench::guest::Needs;
 use ntcopy_record::ExperimentKind;
 use ntcopy_record::units::Bytes;
@@ -32,7 +32,9 @@ it is looked at after 8, 16, 32, 64 and 128 pairs. There are five in any case; -
 
 What counts is the time that the program takes; with --metric a number that it prints (or the \
 load, if there is one), found by a substitution of sed -E; with --load and no --metric the requests \
-a second that wrk, hey, ab, oha, redis-benchmark print. A ratio above 1 means that hinted was better.
+per second that wrk, hey, ab, oha, redis-benchmark print, or the latency if the load was told its \
+rate (wrk2 -R, hey -q, oha -q, redis-benchmark --rps). A turn in which answers failed, as the load \
+says, has failed. A ratio above 1 means that hinted was better.
 
 All processes that a turn started end with it, also by Ctrl-C.
 
@@ -143,8 +145,7 @@ fn metric(args: &Args) -> Metric {
         Some(expression) => {
             Metric::Printed { expression: expression.clone(), less_is_better: args.less }
         }
-        None if args.load.is_some() => Metric::Requests,
-        None => Metric::Time,
+        None => args.load.as_deref().map_or(Metric::Time, turns::metric_of),
     }
 }
 
@@ -198,6 +199,7 @@ mod tests {
         let of = |line: &[&str]| metric(&parse(line).unwrap_or_else(|error| panic!("{error}")));
         assert_eq!(of(&["--", "cat"]), Metric::Time);
         assert_eq!(of(&["--load", "wrk x", "--", "cat", "--load"]), Metric::Requests);
+        assert_eq!(of(&["--load", "wrk2 -R9 x", "--", "cat"]), Metric::Latency);
         let found = of(&["--metric", "s/a(.)/\\1/", "--less", "--load", "x", "--", "cat"]);
         assert!(matches!(found, Metric::Printed { less_is_better: true, .. }), "{found:?}");
     }

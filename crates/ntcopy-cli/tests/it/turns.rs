@@ -12,7 +12,7 @@ use crate::common::{
     PROGRAM, ends, good, has_flag, json,
     preload::{PYTHON, SENDER, SENT_BYTES, library},
     signal::{self, Signal},
-    text, wait_until,
+    stderr, text, wait_until,
 };
 
 fn ntcopy_try(arguments: &[&str]) -> Command {
@@ -123,6 +123,30 @@ fn a_server_is_asked_once_it_listens_and_leaves_nothing_behind() {
     assert_eq!(told["results"][0]["baseline_median"], 12.5);
     assert_eq!(told["results"][0]["metric"], "requests per second");
     assert!(all_gone(&pids), "something is left of {}", text(&fs::read(&pids).expect("it ran")));
+}
+
+#[test]
+fn a_load_whose_answers_failed_gives_no_figure_and_one_with_a_rate_its_latency() {
+    let (folder, _) = place();
+    let [server, pids] = server(&folder);
+    let turns = |load: &str, name: &str| {
+        let out = folder.path().join(name);
+        let out = out.to_str().expect("UTF-8");
+        let line = ["--anyway", "--pairs", "5", "--out", out, "--json", "--load", load, "--"];
+        output(&[&line[..], &[PYTHON, &server, &pids]].concat())
+    };
+    let failed = turns("echo Requests/sec: 9; echo '  Non-2xx or 3xx responses: 77'", "failed");
+    ends(&failed, 1, &[]);
+    assert!(text(&failed.stdout).contains("77 answers failed"), "{}", text(&failed.stdout));
+    let print = "echo Latency 2.5ms; echo Requests/sec: 100";
+    let rated = turns(&format!("wrk2() {{ {print}; }}; wrk2 -t1 -R100"), "rated");
+    assert!(stderr(&rated).contains("fixed rate"), "{}", stderr(&rated));
+    let result = &object(&rated)["results"][0];
+    assert_eq!((&result["metric"], &result["median"]), (&"latency, ms".into(), &2.5.into()));
+    assert_eq!(result["params"]["better"], "less");
+    let several = turns("echo SET: 9 requests per second; echo GET: 8 requests per second", "two");
+    ends(&several, 1, &[]);
+    assert!(text(&several.stdout).contains("several figures"), "{}", text(&several.stdout));
 }
 
 #[test]

@@ -11,12 +11,6 @@ use rustix::fs::{MemfdFlags, memfd_create};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expression(String);
 
-/// What precedes the requests per second in the output of known loads, in lower case: wrk and hey,
-/// then ab, then oha.
-const BEFORE: [&str; 2] = ["requests/sec:", "requests per second:"];
-/// What follows them: redis-benchmark, valkey-benchmark.
-const AFTER: &str = "requests per second";
-
 impl std::str::FromStr for Expression {
     type Err = String;
 
@@ -67,42 +61,10 @@ impl Expression {
     }
 }
 
-/// The requests per second among a load's output: the last that it printed, or what is wrong with it.
-pub fn requests_a_second(output: &[u8]) -> Option<Result<f64, String>> {
-    let text = String::from_utf8_lossy(output).to_lowercase();
-    text.lines().rev().find_map(|line| {
-        let label = BEFORE.iter().find_map(|label| line.split_once(label));
-        let found = match label {
-            Some((_, rest)) => first_number(rest)?,
-            None => last_number(line.split_once(AFTER)?.0)?,
-        };
-        Some(number(&found).map_err(|why| format!("`{}`: {why}", line.trim())))
-    })
-}
-
-/// The number that a text begins with, and what may belong to it: a group of digits, a prefix of a
-/// unit.
-fn first_number(text: &str) -> Option<String> {
-    let mut words = text.split_whitespace();
-    let first = words.next()?;
-    let belongs = |word: &&str| {
-        word.starts_with(|c: char| c.is_ascii_digit()) || ["k", "m", "g"].contains(word)
-    };
-    Some(words.next().filter(belongs).map_or(first.to_owned(), |next| format!("{first} {next}")))
-}
-
-/// The same of a text that ends with it.
-fn last_number(text: &str) -> Option<String> {
-    let mut words = text.split_whitespace().rev();
-    let last = words.next()?;
-    let belongs = |word: &&str| word.ends_with(|c: char| c.is_ascii_digit());
-    Some(words.next().filter(belongs).map_or(last.to_owned(), |next| format!("{next} {last}")))
-}
-
 /// A number above 0. Commas are taken where they can only be between groups of three digits: with a
 /// decimal point after them, or if there are several. Where a comma may be a decimal one, 9,875 is
 /// another number to each reader.
-fn number(word: &str) -> Result<f64, String> {
+pub(super) fn number(word: &str) -> Result<f64, String> {
     let whole = word.split('.').next().unwrap_or_default();
     let mut groups = whole.split(',');
     let is_first = groups.next().is_some_and(|first| (1..=3).contains(&first.len()));
@@ -143,32 +105,6 @@ mod tests {
         for text in ["", "s", "p", "rate", "sxaxbx", "s/a", "s/(/b/", "s/a/b/w /tmp/x", "s/a/b/e"] {
             let error = text.parse::<Expression>().unwrap_err().to_string();
             assert!(error.contains("substitution") || error.contains("sed does"), "{error}");
-        }
-    }
-
-    #[test]
-    fn the_forms_of_known_loads_are_read() {
-        for (output, rate) in [
-            ("Requests/sec:  81234.50\nTransfer/sec: 1GB\n", Some(81234.5)),
-            ("Requests per second:    1,234.56 [#/sec] (mean)\n", Some(1234.56)),
-            ("SET: 1.0\nGET: 98039.22 requests per second, p50=0.2 msec\n", Some(98039.22)),
-            ("done\n", None),
-        ] {
-            assert_eq!(requests_a_second(output.as_bytes()), rate.map(Ok), "{output}");
-        }
-        let found = requests_a_second(b"Requests/sec: 81234,50\n").unwrap().unwrap_err();
-        assert!(found.contains("81234,50") && found.contains("LC_ALL=C"), "{found}");
-        for line in [
-            "Requests/sec: 81 234.50",
-            "Requests/sec:\t81\u{202f}234.50",
-            "Requests/sec: 81.23 k",
-            "Requests/sec: 81.23k",
-            "Requests/sec: nan",
-            "GET: 98 039.22 requests per second",
-            "GET: 98\u{a0}039.22 requests per second",
-        ] {
-            let found = requests_a_second(line.as_bytes()).unwrap();
-            assert!(found.unwrap_err().contains("is not a number above 0"), "{line}");
         }
     }
 
