@@ -26,7 +26,7 @@ use rustix::net::{
 };
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::sockets::{Inet, Protocol, Sockets, TcpTotals, Unix};
+use crate::sockets::{Buffer, Inet, Protocol, Sockets, TcpTotals, Unix};
 
 /// No part of an answer is larger.
 const ANSWER_BYTES: usize = 64 << 10;
@@ -75,7 +75,7 @@ impl Diagnostics {
             // Datagram sockets are in a state for which the crate has no name.
             state_flags: UnixStates::from_bits_retain(!(1 << TCP_LISTEN)),
             inode: 0,
-            show_flags: ShowFlags::PEER | ShowFlags::RQLEN,
+            show_flags: ShowFlags::PEER | ShowFlags::RQLEN | ShowFlags::MEMINFO,
             cookie: [0xff; 8],
         });
         let mut missing = Vec::new();
@@ -154,7 +154,11 @@ fn inet_request(family: u8, protocol: u8) -> SockDiagMessage {
     };
     let (socket_id, extensions) = (
         if family == AF_INET { SocketId::new_v4() } else { SocketId::new_v6() },
-        if protocol == IPPROTO_TCP { ExtensionFlags::INFO } else { ExtensionFlags::empty() },
+        if protocol == IPPROTO_TCP {
+            ExtensionFlags::INFO | ExtensionFlags::SKMEMINFO
+        } else {
+            ExtensionFlags::empty()
+        },
     );
     SockDiagMessage::InetRequest(InetRequest {
         family,
@@ -166,11 +170,13 @@ fn inet_request(family: u8, protocol: u8) -> SockDiagMessage {
 }
 
 fn unix_of(response: &UnixResponse) -> Unix {
-    let (mut peer, mut queues) = (None, (0, 0));
+    let (mut peer, mut queues, mut room) = (None, (0, 0), None);
     for nla in &response.nlas {
         match nla {
             UnixNla::Peer(inode) if *inode != 0 => peer = Some(*inode),
             UnixNla::ReceiveQueueLength(unread, sent) => queues = (*unread, *sent),
+            // The crate's name for sk_sndbuf, which bounds a stream as well.
+            UnixNla::MemInfo(memory) => room = Some(memory.max_datagram_size),
             _ => {}
         }
     }
@@ -179,7 +185,12 @@ fn unix_of(response: &UnixResponse) -> Unix {
         peer,
         unread_bytes: queues.0.into(),
         sent_memory_bytes: queues.1.into(),
+        buffer: room.map(|room| buffer(queues.1, room)),
     }
+}
+
+fn buffer(used: u32, all: u32) -> Buffer {
+    Buffer { used_bytes: used.into(), bytes: all.into() }
 }
 
 fn inet_of(response: &InetResponse, protocol: u8) -> Inet {
@@ -187,6 +198,10 @@ fn inet_of(response: &InetResponse, protocol: u8) -> Inet {
     let id = &header.socket_id;
     let tcp = response.nlas.iter().find_map(|nla| match nla {
         InetNla::TcpInfo(info) => totals(info),
+        _ => None,
+    });
+    let buffer = response.nlas.iter().find_map(|nla| match nla {
+        InetNla::MemInfo(memory) => Some(buffer(memory.send_queue, memory.send_queue_max)),
         _ => None,
     });
     // An IPv6 socket may be one end of a connection whose other end is an IPv4 one.
@@ -199,6 +214,7 @@ fn inet_of(response: &InetResponse, protocol: u8) -> Inet {
         unread_bytes: header.recv_queue.into(),
         queued_bytes: header.send_queue.into(),
         tcp,
+        buffer,
     }
 }
 
@@ -245,12 +261,17 @@ mod tests {
         let found = sockets.unix(inode(&ours)).unwrap();
         assert_eq!(found.peer, Some(inode(&theirs)));
         assert!(found.sent_memory_bytes >= 100_000, "{found:?}");
+        let buffer = found.buffer.unwrap();
+        let asked = rustix::net::sockopt::socket_send_buffer_size(&ours).unwrap();
+        assert_eq!((buffer.used_bytes, buffer.bytes), (found.sent_memory_bytes, asked as u64));
         assert_eq!(sockets.unix(inode(&theirs)).unwrap().unread_bytes, 100_000);
 
         let sender = sockets.inet(inode(&tcp)).unwrap();
         let peer = sockets.tcp_peer(sender).unwrap();
         assert_eq!((peer.inode, peer.unread_bytes), (inode(&accepted), 50_000));
         assert_eq!(sender.tcp.unwrap().sent_bytes, 50_000);
+        let asked = rustix::net::sockopt::socket_send_buffer_size(&tcp).unwrap();
+        assert_eq!(sender.buffer.unwrap().bytes, asked as u64);
         assert_eq!(peer.tcp.unwrap().received_bytes, 50_000);
 
         let sender = sockets.inet(inode(&udp)).unwrap();

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::processes::{Descriptors, Pid, Process};
-use crate::sockets::{Inet, Inode, Protocol, Sockets};
+use crate::sockets::{Buffer, Inet, Inode, Protocol, Sockets};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
@@ -74,6 +74,25 @@ pub struct Beyond {
     pub bytes: u64,
 }
 
+/// A process that reads from the program and cannot splice, since it has no pipe: it touches the bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Toucher {
+    pub pid: Pid,
+    pub name: String,
+    /// What waits for it.
+    pub bytes: u64,
+}
+
+/// The send buffers of the program's connected sockets of one family that have bytes in flight.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Buffers {
+    pub sockets: usize,
+    /// All of them together: no more can be in flight on these sockets.
+    pub bytes: u64,
+    /// Sockets whose buffer has next to no room.
+    pub full: usize,
+}
+
 /// A sample.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sum {
@@ -84,6 +103,9 @@ pub struct Sum {
     /// What the socket with most in flight had.
     pub most_bytes: u64,
     pub beyond: Vec<Beyond>,
+    pub touchers: Vec<Toucher>,
+    /// As [`Family::ALL`].
+    pub buffers: [Buffers; 3],
     /// Sockets whose reader is a process that this user may not look at.
     pub unseen_readers: usize,
 }
@@ -113,6 +135,8 @@ struct Out {
     family: Family,
     bytes: u64,
     reader: Option<Inode>,
+    /// Of a connected one.
+    buffer: Option<Buffer>,
 }
 
 /// Adds up what the program with these sockets and processes has in flight.
@@ -120,6 +144,7 @@ pub fn sum(own: &HashSet<Inode>, pids: &[Pid], sockets: &Sockets, readers: &Read
     let mut sum = Sum::default();
     let mut takers: BTreeMap<Inode, Family> = BTreeMap::new();
     let mut received = HashSet::new();
+    let mut touchers: BTreeMap<usize, u64> = BTreeMap::new();
     for inode in own {
         let Some(out) = out(*inode, sockets, &mut received) else { continue };
         let part = &mut sum.parts[out.family as usize];
@@ -127,10 +152,25 @@ pub fn sum(own: &HashSet<Inode>, pids: &[Pid], sockets: &Sockets, readers: &Read
         part.sockets += usize::from(out.bytes > 0);
         sum.sockets += 1;
         sum.most_bytes = sum.most_bytes.max(out.bytes);
-        if let Some(reader) = out.reader.filter(|reader| !own.contains(reader)) {
-            takers.insert(reader, out.family);
+        if let Some(buffer) = out.buffer.filter(|_| out.bytes > 0) {
+            let buffers = &mut sum.buffers[out.family as usize];
+            buffers.sockets += 1;
+            buffers.bytes += buffer.bytes;
+            buffers.full += usize::from(buffer.is_full());
+        }
+        if let Some(reader) = out.reader {
+            note_touchers(&mut touchers, readers.by_socket.get(&reader), out.bytes);
+            if !own.contains(&reader) {
+                takers.insert(reader, out.family);
+            }
         }
     }
+    let touches = |(holder, bytes): (usize, u64)| {
+        let (process, descriptors) = &readers.all[holder];
+        let (pid, name) = (process.pid, process.name.clone());
+        (descriptors.pipes == 0).then_some(Toucher { pid, name, bytes })
+    };
+    sum.touchers = touchers.into_iter().filter_map(touches).collect();
     let mut found: BTreeMap<usize, Family> = BTreeMap::new();
     for (inode, family) in &takers {
         match readers.by_socket.get(inode) {
@@ -156,6 +196,13 @@ pub fn sum(own: &HashSet<Inode>, pids: &[Pid], sockets: &Sockets, readers: &Read
     sum
 }
 
+/// Adds what waits for each process that has the socket.
+fn note_touchers(touchers: &mut BTreeMap<usize, u64>, holders: Option<&Vec<usize>>, bytes: u64) {
+    for holder in holders.into_iter().flatten().filter(|_| bytes > 0) {
+        *touchers.entry(*holder).or_default() += bytes;
+    }
+}
+
 /// `received` are the receivers of datagrams that were counted: many senders may have one.
 fn out(inode: Inode, sockets: &Sockets, received: &mut HashSet<usize>) -> Option<Out> {
     if let Some(unix) = sockets.unix(inode) {
@@ -165,7 +212,8 @@ fn out(inode: Inode, sockets: &Sockets, received: &mut HashSet<usize>) -> Option
             // Of a reader in another namespace there is nothing but what the sender is charged.
             _ => unix.sent_memory_bytes,
         };
-        return Some(Out { family: Family::Unix, bytes, reader: unix.peer });
+        let buffer = unix.buffer.filter(|_| unix.peer.is_some() && !unix.is_datagram);
+        return Some(Out { family: Family::Unix, bytes, reader: unix.peer, buffer });
     }
     let socket = sockets.inet(inode)?;
     if socket.protocol == Protocol::Udp {
@@ -177,6 +225,7 @@ fn out(inode: Inode, sockets: &Sockets, received: &mut HashSet<usize>) -> Option
             family: Family::Udp,
             bytes: socket.queued_bytes + unread,
             reader: None,
+            buffer: None,
         });
     }
     let peer = sockets.tcp_peer(socket);
@@ -185,7 +234,7 @@ fn out(inode: Inode, sockets: &Sockets, received: &mut HashSet<usize>) -> Option
         None => socket.queued_bytes,
     };
     let reader = peer.map(|peer| peer.inode).filter(|inode| *inode != 0);
-    Some(Out { family: Family::Tcp, bytes, reader })
+    Some(Out { family: Family::Tcp, bytes, reader, buffer: socket.buffer })
 }
 
 /// Bytes that came and are not acknowledged yet lie in one place and are in both queues.
@@ -202,7 +251,9 @@ mod tests {
 
     fn unix(sockets: &mut Sockets, inode: Inode, peer: Inode, unread_bytes: u64) {
         let sent_memory_bytes = 1 << 30;
-        let socket = Unix { is_datagram: false, peer: Some(peer), unread_bytes, sent_memory_bytes };
+        let buffer = Some(Buffer { used_bytes: 700, bytes: 800 });
+        let peer = Some(peer);
+        let socket = Unix { is_datagram: false, peer, unread_bytes, sent_memory_bytes, buffer };
         sockets.add_unix(inode, socket);
     }
 
@@ -215,7 +266,17 @@ mod tests {
             acknowledged_bytes: 1000,
             received_bytes: 1000 + unread_bytes / 2,
         });
-        sockets.add_inet(Inet { inode, protocol, local, remote, unread_bytes, queued_bytes, tcp });
+        let buffer = None;
+        sockets.add_inet(Inet {
+            inode,
+            protocol,
+            local,
+            remote,
+            unread_bytes,
+            queued_bytes,
+            tcp,
+            buffer,
+        });
     }
 
     fn process(pid: Pid, pipes: usize, sockets: &[Inode]) -> (Process, Descriptors) {
@@ -237,9 +298,28 @@ mod tests {
             assert_eq!((sum.bytes(), sum.on_sockets()), (expected, 700), "{sum:?}");
             assert_eq!((sum.of(Family::Unix), sum.most_bytes), (expected, 700));
             assert_eq!((sum.sockets, sum.with_bytes(), sum.unseen_readers), (1, 1, 0));
+            let touchers: Vec<(Pid, u64)> =
+                sum.touchers.iter().map(|one| (one.pid, one.bytes)).collect();
+            assert_eq!(touchers, if pipes == 0 { vec![(20, 700)] } else { vec![] });
+            let full = Buffers { sockets: 1, bytes: 800, full: 1 };
+            assert_eq!(sum.buffers[Family::Unix as usize], full);
         }
         let unseen = sum(&own, &[10], &sockets, &Readers::new(vec![process(10, 1, &[1])]));
         assert_eq!((unseen.bytes(), unseen.unseen_readers), (700, 1));
+    }
+
+    #[test]
+    fn a_program_that_reads_its_own_bytes_touches_them_too() {
+        let mut sockets = Sockets::default();
+        unix(&mut sockets, 1, 2, 0);
+        unix(&mut sockets, 2, 1, 500);
+        let readers = Readers::new(vec![process(10, 1, &[1]), process(11, 0, &[2])]);
+        let sum = sum(&HashSet::from([1, 2]), &[10, 11], &sockets, &readers);
+        let touchers: Vec<(Pid, u64)> =
+            sum.touchers.iter().map(|one| (one.pid, one.bytes)).collect();
+        assert_eq!((touchers, sum.beyond.len()), (vec![(11, 500)], 0));
+        let buffers = Buffers { sockets: 1, bytes: 800, full: 1 };
+        assert_eq!(sum.buffers[Family::Unix as usize], buffers);
     }
 
     #[test]
@@ -258,9 +338,17 @@ mod tests {
         let mut udp = |inode, local: u16, remote: u16, unread_bytes| {
             let [local, remote] = [local, remote].map(|port| ([127, 0, 0, 1], port).into());
             let protocol = Protocol::Udp;
-            let socket =
-                Inet { inode, protocol, local, remote, unread_bytes, queued_bytes: 10, tcp: None };
-            sockets.add_inet(socket);
+            let (queued_bytes, tcp, buffer) = (10, None, None);
+            sockets.add_inet(Inet {
+                inode,
+                protocol,
+                local,
+                remote,
+                unread_bytes,
+                queued_bytes,
+                tcp,
+                buffer,
+            });
         };
         udp(1, 100, 99, 0);
         udp(2, 101, 99, 0);

@@ -6,6 +6,21 @@ use std::net::SocketAddr;
 /// A socket's number in `/proc/PID/fd`.
 pub type Inode = u32;
 
+/// A socket's send buffer, in memory: bytes and their administration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Buffer {
+    pub used_bytes: u64,
+    pub bytes: u64,
+}
+
+impl Buffer {
+    /// Whether a sender finds next to no room in it: what is freed comes in pieces.
+    #[must_use]
+    pub fn is_full(self) -> bool {
+        self.used_bytes * 4 >= self.bytes * 3
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unix {
     /// Whether messages are queued whole, so that diagnostics tell only the first one's length.
@@ -15,6 +30,8 @@ pub struct Unix {
     pub unread_bytes: u64,
     /// What the kernel holds of its sends: the bytes and their administration.
     pub sent_memory_bytes: u64,
+    /// None where the kernel does not tell.
+    pub buffer: Option<Buffer>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,6 +52,8 @@ pub struct Inet {
     /// TCP: sent and not acknowledged, or not sent yet. UDP: memory of datagrams on their way out.
     pub queued_bytes: u64,
     pub tcp: Option<TcpTotals>,
+    /// Of TCP; none where the kernel does not tell.
+    pub buffer: Option<Buffer>,
 }
 
 /// What a connection moved since it was opened.

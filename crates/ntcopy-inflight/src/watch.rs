@@ -233,12 +233,17 @@ fn thread_cpu() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
+/// A percentile of fewer values would be the largest of them.
+const ENOUGH_FOR_P99: usize = 100;
+
 /// Nearest-rank percentiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Percentiles {
     pub p50: u64,
     pub p90: u64,
-    pub p99: u64,
+    /// None of fewer than a hundred values.
+    pub p99: Option<u64>,
+    pub max: u64,
 }
 
 impl Percentiles {
@@ -250,7 +255,8 @@ impl Percentiles {
             let rank = (sorted.len() * hundredths).div_ceil(100);
             sorted.get(rank.saturating_sub(1)).copied()
         };
-        Some(Percentiles { p50: at(50)?, p90: at(90)?, p99: at(99)? })
+        let p99 = at(99).filter(|_| sorted.len() >= ENOUGH_FOR_P99);
+        Some(Percentiles { p50: at(50)?, p90: at(90)?, p99, max: at(100)? })
     }
 }
 
@@ -261,9 +267,11 @@ mod tests {
     #[test]
     fn percentiles_are_values_that_were_seen() {
         assert_eq!(Percentiles::of([]), None);
-        assert_eq!(Percentiles::of([7]), Some(Percentiles { p50: 7, p90: 7, p99: 7 }));
+        let one = Percentiles { p50: 7, p90: 7, p99: None, max: 7 };
+        assert_eq!(Percentiles::of([7]), Some(one));
+        assert_eq!(Percentiles::of(1..=99).unwrap().p99, None);
         let all = Percentiles::of((1..=200).rev()).unwrap();
-        assert_eq!((all.p50, all.p90, all.p99), (100, 180, 198));
+        assert_eq!((all.p50, all.p90, all.p99, all.max), (100, 180, Some(198), 200));
     }
 
     #[test]

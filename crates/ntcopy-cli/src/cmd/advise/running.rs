@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ntcopy_bench::run::Stop;
-use ntcopy_inflight::follow::{Family, Sum};
+use ntcopy_inflight::follow::{Beyond, Buffers, Family, Sum};
 use ntcopy_inflight::watch::Seen;
 use ntcopy_inflight::{Percentiles, Pid, Program, Series, Watch};
 use ntcopy_record::advice::{self, Advice, InFlight};
@@ -20,6 +20,9 @@ use super::ceiling::{self, Chain};
 use super::here;
 use crate::cmd::{not_available, sources};
 use found::Found;
+
+/// A reader of less than this part of what is in flight is nobody to speak of.
+const MUCH: u64 = 10;
 
 /// What can be asked for with `--pid`, `--service` or `--all`.
 #[derive(clap::Args)]
@@ -73,7 +76,7 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
         let seen = watch.look(lasting, &is_over).context("the kernel's socket diagnostics")?;
         let all = told(&watch.programs, &seen, &records);
         if all.is_empty() {
-            return Err(not_available("every process of it ended before anything was seen"));
+            return Err(not_available("it ended before anything was seen"));
         }
         if options.ceiling {
             return with_ceiling(&all, &seen, &notes, (is_json, &stop));
@@ -102,7 +105,7 @@ fn with_ceiling(
         print!("{}", text::whole(all, seen, notes));
     }
     let most = all.first().map(|told| most(told.series));
-    let chain = most.and_then(|most| Chain::like(most.family, most.bytes, most.sockets));
+    let chain = most.and_then(|most| Chain::like(most.family.as_str(), most.bytes, most.sockets));
     let Some(chain) = chain else {
         return Err(not_available(
             "there is no ceiling to measure: nothing is in flight on unix or TCP sockets",
@@ -123,7 +126,8 @@ struct Told<'s> {
     program: &'s Program,
     series: &'s Series,
     in_flight: Percentiles,
-    advice: Advice,
+    /// None of a program that sent nothing while it was looked at.
+    advice: Option<Advice>,
 }
 
 impl Told<'_> {
@@ -132,6 +136,44 @@ impl Told<'_> {
         let samples = &self.series.samples;
         samples.iter().any(|sum| !sum.beyond.is_empty() || sum.unseen_readers > 0)
     }
+
+    /// Why there is no advice: what is measured without load says nothing of the load.
+    fn idle(&self) -> Option<&'static str> {
+        let is_connected = self.series.samples.iter().any(|sum| sum.sockets > 0);
+        match (&self.advice, is_connected) {
+            (Some(_), _) => None,
+            (None, true) => Some(
+                "Nothing of it was in flight: it is idle, or what it sends is read at once. Ask \
+                 again under load.",
+            ),
+            (None, false) => Some("Nothing is connected to it: ask again under load."),
+        }
+    }
+
+    /// The send buffers of the sockets by which most is in flight.
+    fn buffers(&self) -> Option<Full> {
+        let family = most(self.series).family;
+        let of = |sum: &Sum| sum.buffers[family as usize];
+        let samples = &self.series.samples;
+        let largest = samples.iter().map(of).max_by_key(|buffers| buffers.bytes)?;
+        let full = Percentiles::of(samples.iter().map(|sum| of(sum).full as u64))?;
+        (largest.sockets > 0).then_some(Full { family, largest, full })
+    }
+}
+
+/// Send buffers, and how many of them are full.
+struct Full {
+    family: Family,
+    /// When they were most.
+    largest: Buffers,
+    full: Percentiles,
+}
+
+impl Full {
+    /// Whether most of them are full, most of the time.
+    fn is_usual(&self) -> bool {
+        self.full.p50 * 2 > self.largest.sockets as u64
+    }
 }
 
 /// Those of which anything was seen, what has most in flight first.
@@ -139,7 +181,8 @@ fn told<'s>(programs: &'s [Program], seen: &'s Seen, records: &[Record]) -> Vec<
     let records: Vec<&Record> = records.iter().collect();
     let one = |(program, series): (&'s Program, &'s Series)| {
         let in_flight = Percentiles::of(series.samples.iter().map(|sum| sum.bytes()))?;
-        let advice = advice::for_program(&records, most(series));
+        let is_idle = in_flight.max == 0 && series.tcp_sent_bytes == 0;
+        let advice = (!is_idle).then(|| advice::for_program(&records, most(series).seen()));
         Some(Told { program, series, in_flight, advice })
     };
     let mut all: Vec<Told<'_>> = programs.iter().zip(&seen.series).filter_map(one).collect();
@@ -147,14 +190,27 @@ fn told<'s>(programs: &'s [Program], seen: &'s Seen, records: &[Record]) -> Vec<
     all
 }
 
-/// The family by which most is in flight. A median of each: they need not add up to that of all.
-fn most(series: &Series) -> InFlight<'static> {
+/// The family by which most is in flight, with medians.
+struct Most {
+    family: Family,
+    bytes: u64,
+    sockets: u64,
+}
+
+impl Most {
+    fn seen(&self) -> InFlight<'static> {
+        InFlight { family: self.family.as_str(), bytes: self.bytes, sockets: self.sockets }
+    }
+}
+
+/// A median of each family: they need not add up to that of all.
+fn most(series: &Series) -> Most {
     let of = |family: Family| {
         let bytes = Percentiles::of(series.samples.iter().map(|sum| sum.of(family)));
         let with_bytes = series.samples.iter().map(|sum| sum.parts[family as usize].sockets);
         let sockets = Percentiles::of(with_bytes.map(|count| count as u64));
         let [bytes, sockets] = [bytes, sockets].map(|found| found.map_or(0, |found| found.p50));
-        InFlight { family: family.as_str(), bytes, sockets }
+        Most { family, bytes, sockets }
     };
     // The first of those that are equal: unix.
     Family::ALL
@@ -165,29 +221,49 @@ fn most(series: &Series) -> InFlight<'static> {
         .unwrap_or_else(|| of(Family::Unix))
 }
 
-/// A process that reads from the program and may splice on what it reads.
+/// A process that reads from the program, and what of the program's is with it.
 struct Reader {
     pid: Pid,
     name: String,
+    /// Those of which it has both ends.
     pipes: usize,
     bytes: Percentiles,
 }
 
-/// Those of any sample; where one was not there yet, it had nothing.
+/// Those that may splice on what they read.
 fn readers(told: &Told<'_>) -> Vec<Reader> {
-    let samples = &told.series.samples;
+    of_samples(told, |sum| {
+        let one = |one: &Beyond| (one.pid, one.name.clone(), one.pipes, one.bytes);
+        sum.beyond.iter().map(one).collect()
+    })
+}
+
+/// Those that cannot, and so touch the bytes; whoever has next to nothing of them is left out.
+fn touchers(told: &Told<'_>) -> Vec<Reader> {
+    let all = of_samples(told, |sum| {
+        sum.touchers.iter().map(|one| (one.pid, one.name.clone(), 0, one.bytes)).collect()
+    });
+    let is_much = |reader: &Reader| reader.bytes.p50 * MUCH > told.in_flight.p50;
+    all.into_iter().filter(is_much).collect()
+}
+
+/// A process, its name, its pipes, and the bytes that are with it.
+type Sampled = (Pid, String, usize, u64);
+
+/// Readers of any sample; where one was not there yet, it had nothing.
+fn of_samples(told: &Told<'_>, of: impl Fn(&Sum) -> Vec<Sampled>) -> Vec<Reader> {
+    let samples: Vec<Vec<Sampled>> = told.series.samples.iter().map(of).collect();
     let mut readers: Vec<Reader> = Vec::new();
-    for beyond in samples.iter().rev().flat_map(|sum| &sum.beyond) {
-        if readers.iter().any(|reader| reader.pid == beyond.pid) {
+    for (pid, name, pipes, _) in samples.iter().rev().flatten() {
+        if readers.iter().any(|reader| reader.pid == *pid) {
             continue;
         }
-        let of = |sum: &Sum| {
-            let its = sum.beyond.iter().filter(|one| one.pid == beyond.pid);
-            its.map(|one| one.bytes).sum()
+        let its = |sample: &Vec<Sampled>| {
+            sample.iter().filter(|one| one.0 == *pid).map(|one| one.3).sum()
         };
-        if let Some(bytes) = Percentiles::of(samples.iter().map(of)) {
-            let name = foreign::visible(&beyond.name).into_owned();
-            readers.push(Reader { pid: beyond.pid, name, pipes: beyond.pipes, bytes });
+        if let Some(bytes) = Percentiles::of(samples.iter().map(its)) {
+            let name = foreign::visible(name).into_owned();
+            readers.push(Reader { pid: *pid, name, pipes: *pipes, bytes });
         }
     }
     readers.sort_by_key(|reader| std::cmp::Reverse(reader.bytes.p50));

@@ -87,12 +87,28 @@ fn every(all: Vec<Process>) -> Result<Found, String> {
     let has_sockets = |process: &Process| {
         processes::descriptors(process.pid).is_ok_and(|found| !found.sockets.is_empty())
     };
-    let programs = here
+    let programs: Vec<Program> = here
         .into_iter()
         .filter(has_sockets)
         .map(|process| Program { name: process.name.clone(), processes: vec![process] })
         .collect();
+    if programs.is_empty() {
+        return Err(nothing_to_see(&notes));
+    }
     Ok(Found { diagnostics, programs, notes })
+}
+
+/// Why there is no process to be told of.
+fn nothing_to_see(notes: &[String]) -> String {
+    let mut why = "no process that this user may look at has a socket".to_owned();
+    for note in notes {
+        why.push_str("; ");
+        why.push_str(note);
+    }
+    if !rustix::process::geteuid().is_root() {
+        why.push_str(": sudo ntcopy advise --all shows those of all users");
+    }
+    why
 }
 
 fn of_pids(pids: &[Pid], all: &[Process]) -> Result<(String, Vec<Process>), String> {

@@ -43,28 +43,48 @@ fn program(told: &Told<'_>, seen: &Seen) -> Value {
         "sockets_with_bytes": over(&|sum| sum.with_bytes() as u64),
         "sockets": over(&|sum| sum.sockets as u64),
         "families": families,
-        "beyond": beyond(told),
+        "beyond": readers(super::readers(told)),
         "sockets_with_unseen_readers": over(&|sum| sum.unseen_readers as u64),
         "tcp_sent_bytes_per_s": per_second(series.tcp_sent_bytes),
         "written_bytes_per_s": series.written_bytes.and_then(per_second),
         "ended_after_s": series.ended_after.map(|time| time.as_secs_f64()),
+        "send_buffers": buffers(told),
+        "touched_by": readers(super::touchers(told)),
+        "idle": told.idle(),
         "advice": told.advice,
     })
 }
 
 fn percentiles(values: impl Iterator<Item = u64>) -> Value {
     let found = Percentiles::of(values);
-    found.map_or(Value::Null, |all| json!({"p50": all.p50, "p90": all.p90, "p99": all.p99}))
+    found.map_or(Value::Null, of_percentiles)
 }
 
-fn beyond(told: &Told<'_>) -> Vec<Value> {
+/// `p99` is null where there are too few samples for it.
+fn of_percentiles(all: Percentiles) -> Value {
+    json!({"p50": all.p50, "p90": all.p90, "p99": all.p99, "max": all.max})
+}
+
+/// Of the family by which most is in flight.
+fn buffers(told: &Told<'_>) -> Value {
+    told.buffers().map_or(Value::Null, |full| {
+        json!({
+            "family": full.family.as_str(),
+            "sockets": full.largest.sockets,
+            "bytes": full.largest.bytes,
+            "full": of_percentiles(full.full),
+        })
+    })
+}
+
+fn readers(all: Vec<super::Reader>) -> Vec<Value> {
     let one = |reader: super::Reader| {
         json!({
             "name": reader.name,
             "pid": reader.pid,
             "pipes": reader.pipes,
-            "bytes": {"p50": reader.bytes.p50, "p90": reader.bytes.p90, "p99": reader.bytes.p99},
+            "bytes": of_percentiles(reader.bytes),
         })
     };
-    super::readers(told).into_iter().map(one).collect()
+    all.into_iter().map(one).collect()
 }

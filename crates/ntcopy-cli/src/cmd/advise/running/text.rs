@@ -9,10 +9,12 @@ use ntcopy_record::foreign;
 use ntcopy_report::advice as show;
 use ntcopy_report::text::{about_size, wrapped};
 
-use super::{Told, readers};
+use super::{Full, Told, readers, touchers};
 
 /// Of all processes, so many are listed.
 const LISTED: usize = 20;
+/// A send buffer that most responses fit in.
+const ROOMY: u64 = 1 << 20;
 
 /// What was seen, and what it comes to. Ends in a newline.
 pub fn whole(all: &[Told<'_>], seen: &Seen, notes: &[String]) -> String {
@@ -38,13 +40,13 @@ pub fn whole(all: &[Told<'_>], seen: &Seen, notes: &[String]) -> String {
 
 /// For `--watch`: a line. Ends in a newline.
 pub fn line(told: &Told<'_>) -> String {
-    let Percentiles { p50, p90, p99 } = told.in_flight;
-    let [p50, p90, p99] = [p50, p90, p99].map(about_size);
+    let [p50, p90, last] = three(told.in_flight).map(about_size);
     let ended = if told.series.ended_after.is_some() { ", ended" } else { "" };
     format!(
-        "{}: {}{p50} (p50), {p90} (p90), {p99} (p99) in flight{ended}\n",
+        "{}: {}{p50} (p50), {p90} (p90), {last} ({}) in flight{ended}\n",
         name(told),
-        at_least(told)
+        at_least(told),
+        last_title(told.in_flight)
     )
 }
 
@@ -59,17 +61,20 @@ fn one(told: &Told<'_>, seen: &Seen) -> String {
         at_least(told),
         about_size(told.in_flight.p50),
     ));
+    if let Some(full) = told.buffers() {
+        out.push_str(&wrapped(&buffers(&full)));
+    }
     out.push('\n');
-    out.push_str(&columns("", ["p50", "p90", "p99"].map(str::to_owned)));
+    out.push_str(&columns("", titles(told.in_flight)));
     let mut row = |title: &str, found: Option<Percentiles>, format: &dyn Fn(u64) -> String| {
         if let Some(all) = found {
-            out.push_str(&columns(title, [all.p50, all.p90, all.p99].map(format)));
+            out.push_str(&columns(title, three(all).map(format)));
         }
     };
     row("in flight", Some(told.in_flight), &about_size);
     for family in Family::ALL {
         let found = over(&|sum| sum.parts[family as usize].bytes);
-        if found.is_some_and(|all| all.p99 > 0) {
+        if found.is_some_and(|all| all.max > 0) {
             row(&format!("  on its {} sockets", family.as_str()), found, &about_size);
         }
     }
@@ -79,14 +84,61 @@ fn one(told: &Told<'_>, seen: &Seen) -> String {
     }
     row("the most that one socket has", over(&|sum| sum.most_bytes), &about_size);
     row("sockets with any", over(&|sum| sum.with_bytes() as u64), &|count| count.to_string());
+    if let Some(full) = told.buffers() {
+        row("sockets with a full buffer", Some(full.full), &|count| count.to_string());
+    }
     out.push('\n');
     out.push_str(&rates(told, seen));
     out.push_str(&unseen(told));
     out
 }
 
-fn columns(title: &str, [p50, p90, p99]: [String; 3]) -> String {
-    format!("{title:<34}{p50:>12}{p90:>12}{p99:>12}\n")
+fn columns(title: &str, [p50, p90, last]: [String; 3]) -> String {
+    format!("{title:<34}{p50:>12}{p90:>12}{last:>12}\n")
+}
+
+/// With the largest in the place of a p99 that too few samples have.
+fn three(all: Percentiles) -> [u64; 3] {
+    [all.p50, all.p90, all.p99.unwrap_or(all.max)]
+}
+
+fn titles(all: Percentiles) -> [String; 3] {
+    ["p50", "p90", last_title(all)].map(str::to_owned)
+}
+
+fn last_title(all: Percentiles) -> &'static str {
+    if all.p99.is_some() { "p99" } else { "most" }
+}
+
+/// What the send buffers bound, and what is to be done where they are full.
+fn buffers(full: &Full) -> String {
+    let sockets = full.largest.sockets as u64;
+    let each = full.largest.bytes / sockets.max(1);
+    let mut words = format!(
+        "No more than about {} can be: {sockets} send buffers of {}",
+        about_size(full.largest.bytes),
+        about_size(each)
+    );
+    if each < ROOMY {
+        let roomy = about_size(sockets * ROOMY);
+        words.push_str(&format!("; with buffers of {} {roomy}", about_size(ROOMY)));
+    }
+    words.push('.');
+    if full.is_usual() {
+        let bounded = std::fs::read_to_string("/proc/sys/net/core/wmem_max")
+            .map(|most| format!(" ({} here)", most.trim()))
+            .unwrap_or_default();
+        let by = match full.family {
+            Family::Tcp => "net.ipv4.tcp_wmem, or by SO_SNDBUF",
+            Family::Unix | Family::Udp => "SO_SNDBUF",
+        };
+        words.push_str(&format!(
+            " {} of them are full (p50): raise them first, by {by} within \
+             net.core.wmem_max{bounded}, and then look at hints.",
+            full.full.p50
+        ));
+    }
+    words
 }
 
 fn rates(told: &Told<'_>, seen: &Seen) -> String {
@@ -140,11 +192,11 @@ fn unseen(told: &Told<'_>) -> String {
 }
 
 fn list(all: &[Told<'_>]) -> String {
-    let mut out = columns("in flight", ["p50", "p90", "p99"].map(str::to_owned));
-    let busy: Vec<&Told<'_>> = all.iter().filter(|told| told.in_flight.p99 > 0).collect();
+    let series = all.first().map(|told| told.in_flight);
+    let mut out = series.map(|all| columns("in flight", titles(all))).unwrap_or_default();
+    let busy: Vec<&Told<'_>> = all.iter().filter(|told| told.in_flight.max > 0).collect();
     for told in busy.iter().take(LISTED) {
-        let Percentiles { p50, p90, p99 } = told.in_flight;
-        out.push_str(&columns(&name(told), [p50, p90, p99].map(about_size)));
+        out.push_str(&columns(&name(told), three(told.in_flight).map(about_size)));
     }
     let idle = all.len() - busy.len();
     out.push_str(&format!("{idle} processes with sockets had nothing in flight\n"));
@@ -155,8 +207,19 @@ fn list(all: &[Told<'_>]) -> String {
 }
 
 fn advice(told: &Told<'_>) -> String {
-    let mut out = format!("For {}\n\n{}", name(told), show::piece(&told.advice));
-    if told.advice.decision == Decision::Set {
+    let Some(advice) = &told.advice else {
+        return wrapped(told.idle().unwrap_or_default());
+    };
+    let mut out = format!("For {}\n\n{}", name(told), show::piece(advice));
+    if advice.decision == Decision::Set {
+        for reader in touchers(told) {
+            out.push_str(&wrapped(&format!(
+                "{} ({}) reads it and cannot splice, since it has no pipe: it touches the bytes, \
+                 and waits for memory where a hint left them there. That may cost more than the \
+                 hint brings: try before you set it.",
+                reader.name, reader.pid
+            )));
+        }
         let then = match kernel_support() {
             Support::None => {
                 "This kernel has no MSG_NTCOPY. Try: ntcopy try --kernel um -- PROGRAM, in a \
