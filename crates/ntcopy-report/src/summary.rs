@@ -22,7 +22,8 @@ pub struct Summary {
     pub costs: Option<String>,
     /// What to set and what it brings, a sentence each.
     pub settings: Vec<String>,
-    /// Why, and what becomes of a hot set; of records without sends, what the newest says.
+    /// Why, and what becomes of a hot set; of records without sends, what else is advised, or else what
+    /// the newest says.
     pub sentences: Vec<String>,
 }
 
@@ -90,7 +91,11 @@ pub fn of(machine: &Machine, mut records: Vec<&Record>) -> Summary {
         sends(&advice).map(|sends| sends.why.clone()).into_iter().collect();
     sentences.extend(hot::worst(&counted).and_then(|hot| hot.sentence(NT)));
     if sentences.is_empty() {
-        // Nothing here says what to set for sends; the newest record says what it is about.
+        let set = advice.iter().filter(|one| one.decision == Decision::Set);
+        sentences.extend(set.map(setting));
+    }
+    if sentences.is_empty() {
+        // Nothing here says what to set; the newest record says what it is about.
         let newest = records.first().map(|record| verdict::sentences(record));
         sentences.extend(newest.into_iter().flatten().next());
     }

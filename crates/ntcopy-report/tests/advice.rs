@@ -2,10 +2,13 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::{synthetic_rounds, synthetic_sweep};
 use ntcopy_record::Record;
 use ntcopy_record::advice::{Advice, Decision, Target, Topic, Value, advise};
 use ntcopy_report::advice::{Opening, Source, terminal};
+use ntcopy_report::summary;
 
 fn target(record: &Record) -> Target {
     Target { machine: record.machine.clone(), profile: None }
@@ -84,4 +87,19 @@ fn both_tunables_are_said_in_one_line() {
     assert!(
         text.contains(&format!("in one line:\n  GLIBC_TUNABLES={memcpy}=1048576:{memset}=2097152"))
     );
+}
+
+/// The newest of them is one of footprint, whose instrument is off: that is not what is to be set.
+#[test]
+fn where_copies_are_advised_and_no_sends_were_measured_that_is_the_verdict() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../bench/record/2026-11-26-GenuineIntel-6-167-1");
+    let read = |name: &str| Record::read(folder.join(name)).unwrap();
+    let (footprint, memcpy) = (read("footprint"), read("memcpy"));
+    let machine = footprint.machine.clone();
+    let lines = summary::of(&machine, vec![&footprint, &memcpy]).lines();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("USE ") && !lines[0].contains("instrument"), "{lines:?}");
+    let lines = summary::of(&machine, vec![&footprint]).lines();
+    assert!(lines[0].contains("instrument is off"), "nothing is advised: {lines:?}");
 }
