@@ -453,6 +453,9 @@ TEST_F_TIMEOUT(counters, of_software_tls, TIMEOUT_SECONDS)
 	EXPECT_DECLINED(100000);
 	EXPECT_EQ(send_one(pair.tx, NTCOPY_MIN_BYTES, self->data, 100000, 0), 100000);
 	EXPECT_DECLINED(100000);
+	/* A record that is not full yet is copied; the others are encrypted where they are. */
+	EXPECT_EQ(send(pair.tx, self->data, 8192, MSG_NTCOPY | MSG_MORE), 8192);
+	EXPECT_DECLINED(8192);
 	close_pair(&pair);
 }
 
