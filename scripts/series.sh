@@ -5,7 +5,7 @@
 # Beneath its `---`, a patch of kernel/series has a line for each file that it adds and
 # that this tree has already:
 #
-#	with kernel/module/nontemporal.c as lib/nontemporal.c
+#	with kernel/module/copy_nontemporal.c as arch/x86/lib/copy_nontemporal.c
 #
 # The file is put into the patch in that place. A folder stands for the files in it.
 # A patch that another series has, too, begins with a line for its message, and has what
