@@ -18,8 +18,6 @@ pub enum Mode {
     Nt,
     /// `sendfile`.
     Sendfile,
-    /// `vmsplice`.
-    Vmsplice,
 }
 
 /// What the way of a response is chosen by.
@@ -68,7 +66,6 @@ mod tests {
             (Mode::Nt, big, true, true, Mode::Copy),
             (Mode::Nt, big, false, false, Mode::Copy),
             (Mode::Sendfile, 1, true, true, Mode::Sendfile),
-            (Mode::Vmsplice, big, false, true, Mode::Vmsplice),
         ] {
             let chosen = choose(setting, NUMBER, Response { bytes, cpu_reads, hints });
             assert_eq!(chosen, mode, "{setting:?} {bytes} {cpu_reads} {hints}");

@@ -16,7 +16,6 @@ httpd::counters! {
         copied: "counter" "sent_copy_bytes_total" "Body bytes sent with --mode copy.",
         nontemporal: "counter" "sent_nt_bytes_total" "Body bytes sent with --mode nt.",
         by_sendfile: "counter" "sent_sendfile_bytes_total" "Body bytes sent with --mode sendfile.",
-        by_vmsplice: "counter" "sent_vmsplice_bytes_total" "Body bytes sent with --mode vmsplice.",
         aborted: "counter" "aborted_responses_total" "Responses cut off: peer gone, time out, bad disk.",
         damaged: "counter" "damaged_total" "Requests answered 500 because a file was gone or too short.",
     }
@@ -28,7 +27,6 @@ impl Counters {
             Mode::Auto | Mode::Copy => &self.copied,
             Mode::Nt => &self.nontemporal,
             Mode::Sendfile => &self.by_sendfile,
-            Mode::Vmsplice => &self.by_vmsplice,
         };
         counter.add(bytes);
     }

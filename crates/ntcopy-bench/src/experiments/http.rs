@@ -100,20 +100,11 @@ pub enum HttpMode {
     Nt,
     /// The backend sends the file's pages by reference and copies nothing.
     Sendfile,
-    /// The backend gives away the pages of a mapping, through a pipe.
-    Vmsplice,
     /// The backend chooses for each response.
     Auto,
 }
 
-words!(
-    HttpMode,
-    Copy = "copy",
-    Nt = "nt",
-    Sendfile = "sendfile",
-    Vmsplice = "vmsplice",
-    Auto = "auto"
-);
+words!(HttpMode, Copy = "copy", Nt = "nt", Sendfile = "sendfile", Auto = "auto");
 
 impl HttpMode {
     /// How it sends, where it does not choose.

@@ -19,7 +19,7 @@ use crate::over_tls::{certify, trust};
 use crate::peer::process::Process;
 use crate::peer::{Peer, samples};
 
-const MODES: [&str; 5] = ["auto", "copy", "nt", "sendfile", "vmsplice"];
+const MODES: [&str; 4] = ["auto", "copy", "nt", "sendfile"];
 
 /// Where clients come in.
 #[derive(Clone)]

@@ -1,16 +1,13 @@
-//! A response on its way out, and the pipes for vmsplice, which are kept for the next one.
+//! A response on its way out.
 
-use std::cell::RefCell;
 use std::io::IoSlice;
 use std::ops::Range;
 use std::sync::Arc;
 
-use httpd::splice::{Pipe, Pool, from_pipe};
 use ntcopy::Hint;
 use ntcopy::socket::{self, SendAncillaryBuffer, SendFlags, Setting, Support};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
-use rustix::pipe::{IoSliceRaw, SpliceFlags, vmsplice};
 
 use super::Mode;
 use crate::store::Object;
@@ -66,12 +63,11 @@ pub struct Outgoing {
     /// The way that its body goes.
     pub mode: Mode,
     support: Support,
-    pipe: Option<Pipe>,
 }
 
 impl Outgoing {
-    /// A head, and the way its body goes. Sets the socket and the pipe up; where that fails the
-    /// body goes another way: decided before its first byte.
+    /// A head, and the way its body goes. Sets the socket up; where that fails the body goes another
+    /// way: decided before its first byte.
     pub fn new(
         head: Vec<u8>,
         body: Option<Body>,
@@ -80,7 +76,7 @@ impl Outgoing {
         set: &mut Set,
     ) -> Outgoing {
         let support = Support::None;
-        let mut out = Outgoing { head, head_sent: 0, body, mode, support, pipe: None };
+        let mut out = Outgoing { head, head_sent: 0, body, mode, support };
         let Some(body) = &out.body else { return out };
         match set.change(to, out.mode) {
             Ok(()) => out.support = set.support,
@@ -90,19 +86,10 @@ impl Outgoing {
         if out.mode != Mode::Sendfile && body.slice().is_err() {
             out.mode = Mode::Sendfile;
         }
-        if out.mode == Mode::Vmsplice {
-            out.pipe = PIPES.with_borrow_mut(Pool::take);
-            out.mode = if out.pipe.is_some() { Mode::Vmsplice } else { Mode::Copy };
-        }
         out
     }
 
     pub fn left(&self) -> u64 {
-        let in_pipe = self.pipe.as_ref().map_or(0, |pipe| pipe.held as u64);
-        self.unsent() + in_pipe
-    }
-
-    fn unsent(&self) -> u64 {
         self.body.as_ref().map_or(0, |body| body.range.end - body.range.start)
     }
 
@@ -123,7 +110,7 @@ impl Outgoing {
     }
 
     fn call(&mut self, to: BorrowedFd<'_>) -> Result<usize, Errno> {
-        let body_follows = self.unsent() > 0;
+        let body_follows = self.left() > 0;
         let copies = matches!(self.mode, Mode::Copy | Mode::Nt);
         if self.head_sent < self.head.len() && !(copies && body_follows) {
             let more = if body_follows { SendFlags::MORE } else { SendFlags::empty() };
@@ -136,7 +123,6 @@ impl Outgoing {
             Mode::Auto | Mode::Copy => self.send_copied(to, Hint::Auto),
             Mode::Nt => self.send_copied(to, Hint::Nontemporal),
             Mode::Sendfile => self.send_file(to),
-            Mode::Vmsplice => self.send_pages(to),
         }
     }
 
@@ -170,38 +156,6 @@ impl Outgoing {
                 self.send_copied(to, Hint::Auto)
             }
             result => result,
-        }
-    }
-
-    /// Pages into the pipe, and out of it into the socket.
-    fn send_pages(&mut self, to: BorrowedFd<'_>) -> Result<usize, Errno> {
-        let (pipe, body) = (self.pipe.as_mut(), self.body.as_mut());
-        let (pipe, body) = pipe.zip(body).ok_or(Errno::INVAL)?;
-        if pipe.held == 0 {
-            let slices = [IoSliceRaw::from_slice(body.slice()?)];
-            // SAFETY: the pages are an object's (`Object::map`): they are not written to as long
-            // as anyone holds them, so the pipe may, beyond the mapping's own life.
-            pipe.held = unsafe { vmsplice(&pipe.write, &slices, SpliceFlags::NONBLOCK)? };
-            body.range.start += pipe.held as u64;
-        }
-        from_pipe(pipe, to)
-    }
-}
-
-/// What a pipe is made to hold, if the system allows it: an object of 1 MiB in one round.
-const PIPE_BYTES: usize = 1 << 20;
-/// Pipes per worker: beyond, bodies are copied.
-const PIPES_MAX: usize = 1024;
-
-thread_local! {
-    static PIPES: RefCell<Pool> = RefCell::new(Pool::new(PIPES_MAX, PIPE_BYTES));
-}
-
-impl Drop for Outgoing {
-    fn drop(&mut self) {
-        if let Some(pipe) = self.pipe.take() {
-            // At the end of a thread there is no place to keep it.
-            let _ = PIPES.try_with(|pipes| pipes.borrow_mut().put(pipe));
         }
     }
 }

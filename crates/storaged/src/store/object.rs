@@ -65,9 +65,7 @@ impl Object {
     /// The object's bytes, mapped at the first call; `None` if they can't be.
     ///
     /// They are meant for the kernel's eyes only: if a user truncates the file by hand, a system
-    /// call that reads them fails with `EFAULT`, but a load here would end the process. Pages may
-    /// be given away by reference (`vmsplice`) and the mapping go before a peer has read them:
-    /// whoever holds a page still sees the bytes, since the file is never written to.
+    /// call that reads them fails with `EFAULT`, but a load here would end the process.
     pub fn map(&self) -> Option<&[u8]> {
         let map = || {
             let bytes = usize::try_from(self.meta.bytes).ok().filter(|bytes| *bytes > 0)?;

@@ -1,4 +1,4 @@
-use super::HttpMode::{Copy, Nt, Sendfile, Vmsplice};
+use super::HttpMode::{Auto, Copy, Nt, Sendfile};
 use super::Stack::{self, HaproxyExample, HaproxyNginx, StoragedProxyd};
 use super::*;
 
@@ -46,7 +46,7 @@ fn daemons_are_started_for_each_group_or_as_often_as_was_asked() {
 fn the_first_stack_is_the_baseline_and_a_mode_is_where_a_stack_has_it() {
     let settings = Settings {
         stacks: vec![HaproxyNginx, StoragedProxyd],
-        modes: vec![Nt, Vmsplice],
+        modes: vec![Nt, Auto],
         ..Settings::default()
     };
     let plan = made(&settings);
@@ -56,7 +56,7 @@ fn the_first_stack_is_the_baseline_and_a_mode_is_where_a_stack_has_it() {
         (HaproxyNginx, Nt),
         (StoragedProxyd, Copy),
         (StoragedProxyd, Nt),
-        (StoragedProxyd, Vmsplice),
+        (StoragedProxyd, Auto),
     ];
     assert_eq!(ways, expected);
     assert_eq!(plan.baseline(), "haproxy+nginx:copy");
@@ -77,9 +77,9 @@ fn another_baseline_stands_first_and_copy_is_there_if_it_was_asked_for() {
     assert_eq!(plan.baseline(), "haproxy+nginx:sendfile");
     let with_copy = made(&Settings { modes: vec![Copy, Sendfile], ..settings.clone() });
     assert_eq!((with_copy.ways.len(), with_copy.baseline()), (4, plan.baseline()));
-    let not_theirs = Settings { baseline: Some(Vmsplice), ..settings };
+    let not_theirs = Settings { baseline: Some(Auto), ..settings };
     let error = super::plan(&not_theirs, &Cpus::two()).unwrap_err().to_string();
-    assert!(error.starts_with("--baseline vmsplice: haproxy+nginx"), "{error}");
+    assert!(error.starts_with("--baseline auto: haproxy+nginx"), "{error}");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn what_cannot_be_is_refused_with_what_to_change() {
         (with(&|s| s.workers = Some(0)), "--workers 0"),
         (with(&|s| s.cpus = vec![0, 1]), "client, proxy and backend"),
         (with(&|s| s.cpus = vec![9]), "--cpus 9"),
-        (with(&|s| (s.stacks, s.modes) = (vec![HaproxyNginx], vec![Vmsplice])), "vmsplice"),
+        (with(&|s| (s.stacks, s.modes) = (vec![HaproxyNginx], vec![Auto])), "auto"),
         (
             with(&|s| (s.stacks, s.transport) = (vec![HaproxyExample], Some(Transport::Tcp))),
             "haproxy+backend.c listens on a unix socket",

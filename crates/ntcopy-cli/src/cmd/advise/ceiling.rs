@@ -88,7 +88,7 @@ pub fn measure(chain: &Chain, stop: &Stop) -> anyhow::Result<Vec<Ceiling>> {
     let id = sample::new_id(&ExperimentKind::Http, &[]);
     let place = sample::place_in(FOLDER, &id)
         .context("neither XDG_DATA_HOME nor HOME names a directory for the record")?;
-    let arguments = ["bench", "http", "--quick", "--rate", "off", "--modes", "sendfile,vmsplice"];
+    let arguments = ["bench", "http", "--quick", "--rate", "off", "--modes", "sendfile"];
     let mut command = bench::anew(&arguments)?;
     command.args(["--pairs", PAIRS, "--starts", STARTS, "--dataset", DATASET]);
     command.args(["--transport", chain.transport, "--object", &chain.objects]);

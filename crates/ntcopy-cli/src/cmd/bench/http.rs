@@ -29,7 +29,7 @@ connection asks again as soon as it is answered: how much goes through, and what
 each process. On a schedule, requests come at an offered rate, the same in every mode, whether or \
 not others have been answered: how long does an answer take, from the moment its request was due?
 
-Modes: copy (plain sends, the baseline), nt (hinted), sendfile (the backend copies nothing); storaged also has vmsplice and auto. backend.c is \
+Modes: copy (plain sends, the baseline), nt (hinted), sendfile (the backend copies nothing); storaged also has auto. backend.c is \
 examples/backend.c, which the system's C compiler makes here. nginx as the backend, and its \
 proxy, get the hint from `ntcopy run`; before the others a proxy is as it is. Proxies and backends \
 are started again for each pair, because which memory a process got changes its speed by a few \

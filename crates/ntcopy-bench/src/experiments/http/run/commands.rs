@@ -73,7 +73,7 @@ pub(super) fn storaged(
 fn proxy_mode(mode: HttpMode) -> &'static str {
     match mode {
         HttpMode::Nt | HttpMode::Auto => "nt",
-        HttpMode::Copy | HttpMode::Sendfile | HttpMode::Vmsplice => "copy",
+        HttpMode::Copy | HttpMode::Sendfile => "copy",
     }
 }
 
