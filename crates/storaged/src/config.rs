@@ -33,7 +33,7 @@ pub struct Config {
     /// Largest object: a number of bytes, or one with KiB, MiB or GiB
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = size)]
     pub object_max: u64,
-    /// Lists objects also to those who come through a proxy
+    /// Lists the keys to whoever may connect, through a proxy or not
     #[arg(long)]
     pub public_lists: bool,
     /// Objects that stay open; fewer where descriptors are few

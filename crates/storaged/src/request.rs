@@ -35,8 +35,6 @@ pub struct Request {
     pub content_type: String,
     /// A proxy says that a CPU here reads the body of the response, and right away.
     pub cpu_reads: bool,
-    /// It came through a proxy, which says so (RFC 9110, 7.6.3).
-    pub is_proxied: bool,
 }
 
 fn refuse<T>(status: u16, reason: &'static str) -> Result<T, Refusal> {
@@ -92,7 +90,6 @@ pub fn parse(head: &[u8]) -> Result<Request, Refusal> {
         if_range: list(&head.headers, "if-range")?,
         content_type,
         cpu_reads: head.headers.all("ntcopy-reader").any(|reader| reader == b"cpu"),
-        is_proxied: head.headers.all("via").next().is_some(),
     })
 }
 

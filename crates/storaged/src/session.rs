@@ -10,6 +10,8 @@ use ntcopy::socket::Support;
 use percent_encoding::percent_decode_str;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
+use rustix::process::getppid;
+use tokio::net::UnixStream;
 
 use crate::answer::{Answer, Asked};
 use crate::condition::{Current, Verdict};
@@ -118,7 +120,8 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
     let asked = Asked { is_head: request.method == Method::Head, keep_alive };
     let reads = matches!(request.method, Method::Get | Method::Head);
     if request.path == "/" && reads {
-        if request.is_proxied && !shared.config.public_lists {
+        // Who is behind a proxy can't be told: not every one says that it is one.
+        if !shared.config.public_lists && !is_of_parent(conn) {
             return Some(asked.error(403, "the list of what is here is not public"));
         }
         return Some(match request.conditions.judge(Some(&Current::default())) {
@@ -147,6 +150,15 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
             Some(worker.done(asked, gone, |()| asked.bare(204)))
         }
     }
+}
+
+/// Whether the process that started the daemon asks, as a test of it does: no proxy is that.
+fn is_of_parent(conn: &Conn) -> bool {
+    let peer = || {
+        let socket = conn.stream.as_fd().try_clone_to_owned().ok()?;
+        UnixStream::from_std(socket.into()).ok()?.peer_cred().ok()?.pid()
+    };
+    conn.peer.is_none() && getppid().is_some_and(|it| peer() == Some(it.as_raw_nonzero().get()))
 }
 
 async fn get(worker: &Worker, asked: Asked, key: String, request: &Request) -> Answer {

@@ -1,6 +1,7 @@
 //! What is said over real sockets.
 
 use std::io::Write;
+use std::process::Command;
 use std::time::Duration;
 
 use crate::common::{Daemon, Peer, bytes, scratch};
@@ -14,7 +15,7 @@ fn daemon(args: &[&str]) -> (tempfile::TempDir, Daemon) {
 /// The model has what is not said of each of these.
 #[test]
 fn ranges_and_conditions() {
-    let (_dir, daemon) = daemon(&["--listen", "tcp:127.0.0.1:0"]);
+    let (_dir, daemon) = daemon(&["--listen", "tcp:127.0.0.1:0", "--public-lists"]);
     let put = daemon.tcp_client().request(
         "PUT",
         "/a/b%20c",
@@ -132,12 +133,27 @@ fn limits() {
     for bad in ["limit=0", "limit=1001", "limit=x", "prefix=%ff", "delimiter=/"] {
         assert_eq!(daemon.client().get(&format!("/?{bad}")).status, 400, "{bad:?}");
     }
-    // Who comes through a proxy gets no list, and may ask on.
-    let mut client = daemon.client();
-    for target in ["/", "/?prefix=a", "http://h"] {
-        assert_eq!(client.request("GET", target, "Via: 1.1 p\r\n", b"").status, 403, "{target}");
-    }
     assert_eq!((daemon.list().len(), daemon.blobs()), (1, 1));
+}
+
+/// Whoever is in front of it, and whatever he says: but the process that started it.
+#[test]
+fn the_list_is_closed_unless_it_was_asked_to_be_open() {
+    for (args, status) in [(&[][..], "403"), (&["--public-lists"], "200")] {
+        let args = [args, &["--listen", "tcp:127.0.0.1:0"]].concat();
+        let (_dir, daemon) = daemon(&args);
+        for target in ["/", "/?prefix=a", "http://h"] {
+            assert_eq!(daemon.client().get(target).status, 200);
+            assert_eq!(daemon.tcp_client().get(target).status.to_string(), status, "{target}");
+        }
+        // Any other process of the same user.
+        let code = Command::new("curl")
+            .args(["-so", "/dev/null", "-w", "%{http_code}", "http://h/", "--unix-socket"])
+            .arg(&daemon.unix)
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&code.stdout), status);
+    }
 }
 
 #[test]
