@@ -17,7 +17,7 @@ pub struct Options {
     /// File with the same options, in TOML, without the dashes in front; what is given here wins,
     /// and lists add up
     #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
     /// Where to listen: unix:/PATH or tcp:HOST:PORT, every address of a host; may be repeated. Sockets
     /// that systemd hands over (LISTEN_FDS) are taken where they have such an address; without this
     /// option, all of them

@@ -36,6 +36,7 @@ pub(crate) fn with_files(words: Vec<OsString>, mut command: Command) -> Result<W
         match path.map(PathBuf::from) {
             Some(path) => {
                 File::read(&path)?.words(&path, &command, &mut all)?;
+                given.extend(["--config".into(), path.clone().into()]);
                 files.push(path);
             }
             None => given.push(word),

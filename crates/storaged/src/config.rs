@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, value_parser};
-use httpd::options::{seconds, size};
+use httpd::options::{INSTEAD, seconds, size};
 use httpd::{Options, is_handed_sockets};
 
 use crate::send::Mode;
@@ -12,7 +12,10 @@ use crate::send::Mode;
 /// An object store daemon: HTTP/1.1 on unix sockets and TCP
 #[derive(Debug, Parser)]
 #[command(name = "storaged", version, args_override_self = true)]
-#[command(mut_arg("listen", |arg| arg.required(!is_handed_sockets())))]
+#[command(mut_arg("listen", |arg| match is_handed_sockets() {
+    true => arg,
+    false => arg.required_unless_present("create"),
+}))]
 #[command(
     after_help = "Signals: SIGTERM and SIGINT end what is in flight, then the daemon; a second \
                         one ends it at once. SIGHUP does nothing.\n\nExit codes: 0 done; 1 failed; \
@@ -21,7 +24,7 @@ use crate::send::Mode;
 pub struct Config {
     #[command(flatten)]
     pub options: Options,
-    /// Folder of the objects, made if it isn't there
+    /// Folder of the objects; made if it isn't there and no --config says that it must be
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
     /// How bodies are sent
@@ -42,4 +45,7 @@ pub struct Config {
     /// For each 16 KiB of a response to leave
     #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
     pub send_timeout: Duration,
+    /// Makes a store of --data, a folder that is empty or not there, then ends
+    #[arg(long, help_heading = INSTEAD, conflicts_with = "check")]
+    pub create: bool,
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use httpd::program::Program;
 use storaged::config::Config;
-use storaged::serve::{check, serve};
+use storaged::serve::{check, create, serve};
 
 fn main() -> ExitCode {
     let program = Program::begin("storaged");
@@ -16,7 +16,11 @@ fn main() -> ExitCode {
         Ok(log) => log,
         Err(code) => return code,
     };
-    let done = if config.options.check { check(&config) } else { serve(config) };
+    let done = match &config {
+        config if config.options.check => check(config),
+        config if config.create => create(config),
+        _ => serve(config),
+    };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => program.fail(1, format_args!("{error:#}")),

@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::send::Mode;
 use crate::session::session;
 use crate::shared::{Counters, DISK, LISTS, Shared, Worker};
-use crate::store::{INDEX, Store};
+use crate::store::{self, INDEX, Store};
 
 /// Descriptors for everything but connections and open objects.
 const OTHER_FILES: u64 = 512;
@@ -56,12 +56,24 @@ pub fn check(config: &Config) -> anyhow::Result<()> {
     })
 }
 
+/// Makes an empty store; nothing is done to one that is there.
+pub fn create(config: &Config) -> anyhow::Result<()> {
+    let is_new = store::create(&config.data)?;
+    let word = if is_new { "made" } else { "there already" };
+    writeln!(io::stdout(), "{}: {word}", config.data.display())
+        .context("cannot write to standard output")
+}
+
 /// Serves until a signal comes, then ends what is in flight; a second one ends it at once.
 ///
 /// When every address is listened on they are printed on standard output, a line each:
 /// `listening on …`, `metrics on …`.
 pub fn serve(config: Config) -> anyhow::Result<()> {
     let signals = Signals::catch().context("cannot catch signals")?;
+    // A folder that a file names is a service's: if it isn't there, a disk is not mounted.
+    if config.options.config.is_none() && !config.data.exists() {
+        store::create(&config.data)?;
+    }
     let store = Store::open(&config.data, open_objects(&config))?;
     let shared = Arc::new(Shared::new(config, store));
     say_what_is_missing(&shared);

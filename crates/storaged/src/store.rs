@@ -33,6 +33,7 @@ pub use self::error::{CONDITION, IndexError, StoreError};
 pub use self::index::INDEX;
 use self::index::Index;
 pub use self::object::{Meta, Object};
+pub use self::open::create;
 use self::upload::step;
 pub use self::upload::{Stored, Upload};
 use crate::condition::{Conditions, Verdict};

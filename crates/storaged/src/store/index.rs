@@ -159,8 +159,12 @@ fn write_anew(dir: &Path) -> Result<Open, IndexError> {
     let open = Open::file(file.try_clone()?)?;
     sync(|| file.sync_all())?;
     fs::rename(&new, &path)?;
-    sync(|| File::open(dir)?.sync_all())?;
+    sync(|| sync_folder(dir))?;
     Ok(open)
+}
+
+pub(super) fn sync_folder(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
 }
 
 fn sync(call: impl FnOnce() -> io::Result<()>) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Takes hold of a folder of objects, and makes one of an empty folder.
+//! Takes hold of a folder of objects, or makes one.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
@@ -13,31 +13,35 @@ use lru::LruCache;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
-use super::index::{INDEX, Index, NEW_INDEX, Open};
+use super::index::{INDEX, Index, NEW_INDEX, Open, sync_folder};
 use super::{BLOBS, Cache, IndexError, OBJECTS, Store, sweep};
 
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
 
 impl Store {
-    /// Takes hold of a folder, made if it isn't there, and clears it of what a dead process has left.
+    /// Takes hold of a folder, and clears it of what a dead process has left.
     pub fn open(dir: &Path, open_objects: NonZeroUsize) -> anyhow::Result<Store> {
         let (path, blobs) = (dir.join(INDEX), dir.join(BLOBS));
-        make_folder(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-        let folder = hold(dir)?;
         if !path.exists() {
-            must_be_empty(dir)?;
-            make(dir).with_context(|| format!("cannot make the index of {}", dir.display()))?;
+            bail!(
+                "{} holds no store. If that is the right folder, and every disk is mounted: storaged \
+                 --create makes one, --rebuild an index of the files of one",
+                dir.display()
+            );
         }
+        let folder = hold(dir)?;
         for (path, mode) in [(&path, FILE_MODE), (&blobs, FOLDER_MODE)] {
             fs::set_permissions(path, Permissions::from_mode(mode))
                 .with_context(|| format!("cannot set the mode of {}", path.display()))?;
         }
-        let index = Open::path(&path).with_context(|| path.display().to_string())?;
+        let index = Open::path(&path)
+            .with_context(|| format!("{}: storaged --rebuild makes another", path.display()))?;
         let next = sweep::begin(dir, &index.database)?;
+        let blobs =
+            File::open(&blobs).with_context(|| format!("cannot open {}", blobs.display()))?;
         Ok(Store {
-            blobs: File::open(&blobs)
-                .with_context(|| format!("cannot open {}", blobs.display()))?,
+            blobs,
             dir: dir.to_owned(),
             index: Index::new(dir, index),
             cache: Mutex::new(Cache { objects: LruCache::new(open_objects), changes: 0 }),
@@ -46,6 +50,18 @@ impl Store {
             next: AtomicU64::new(next),
         })
     }
+}
+
+/// Makes a store of a folder that is empty, or not there; whether there was none.
+pub fn create(dir: &Path) -> anyhow::Result<bool> {
+    make_folder(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    let _held = hold(dir)?;
+    if dir.join(INDEX).exists() {
+        return Ok(false);
+    }
+    must_be_empty(dir)?;
+    make(dir).with_context(|| format!("cannot make the index of {}", dir.display()))?;
+    Ok(true)
 }
 
 /// Whoever starts the daemon, what it makes is its user's alone: the socket's mode says who may have
@@ -59,7 +75,7 @@ pub(super) fn new_file(path: &Path) -> io::Result<File> {
 }
 
 /// Locks a folder for as long as what is returned is open.
-fn hold(dir: &Path) -> anyhow::Result<File> {
+pub(super) fn hold(dir: &Path) -> anyhow::Result<File> {
     let shown = dir.display();
     let folder = File::open(dir).with_context(|| format!("cannot open {shown}"))?;
     match rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
@@ -85,10 +101,10 @@ fn make(dir: &Path) -> Result<(), IndexError> {
     writing.commit()?;
     drop(index);
     fs::rename(&new, dir.join(INDEX))?;
-    File::open(dir)?.sync_all()?;
+    sync_folder(dir)?;
     // The folder's own name, if it was made just now.
     match dir.canonicalize()?.parent() {
-        Some(parent) => Ok(File::open(parent)?.sync_all()?),
+        Some(parent) => Ok(sync_folder(parent)?),
         None => Ok(()),
     }
 }
@@ -109,6 +125,10 @@ fn must_be_empty(dir: &Path) -> anyhow::Result<()> {
         if ![BLOBS, NEW_INDEX, "lost+found"].iter().any(|known| name == *known) {
             bail!("{shown} is neither empty nor a folder of storaged's: choose another");
         }
+    }
+    let blobs = fs::read_dir(dir.join(BLOBS)).map(Iterator::count);
+    if blobs.is_ok_and(|files| files > 0) {
+        bail!("{shown} has objects and no index: storaged --rebuild makes one");
     }
     Ok(())
 }

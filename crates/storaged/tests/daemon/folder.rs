@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::Mode;
 use rustix::process::umask;
 
-use crate::common::{Daemon, eventually, scratch};
+use crate::common::{Daemon, eventually, program, scratch};
 
 fn names(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).unwrap();
@@ -68,6 +68,49 @@ fn what_the_index_does_not_know_is_put_aside() {
         daemon.log().contains("put aside files=3") && daemon.log().contains("gone removed=1")
     });
     assert_eq!(daemon.client().get("/a").body, b"a");
+}
+
+/// What `storaged` says and ends with.
+fn run(args: &[&str], data: &Path) -> (Option<i32>, String) {
+    let output = program().args(args).arg("--data").arg(data).output().unwrap();
+    let words = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(words).unwrap())
+}
+
+/// A folder that is empty may be where a disk is not mounted, and so may one that is not there be: by
+/// hand it is made, but for a service, whose settings are in a file, it must be there.
+#[test]
+fn a_store_that_is_not_there_is_made_when_it_is_asked_for() {
+    let dir = scratch();
+    let (data, file) = (dir.path().join("data"), dir.path().join("s.toml"));
+    fs::write(&file, format!("listen = [{:?}]\n", dir.path().join("s"))).unwrap();
+    let config = ["--config", file.to_str().unwrap()];
+    let refused = |words: &str| words.contains("holds no store") && words.contains("--create");
+    let (code, words) = run(&config, &data);
+    assert!(code == Some(1) && refused(&words) && !data.exists(), "{words}");
+    fs::create_dir(&data).unwrap();
+    for args in [&config[..], &["--listen", "/dev/null/s"]] {
+        let (code, words) = run(args, &data);
+        assert!(code == Some(1) && refused(&words), "{words}");
+    }
+    assert_eq!(names(&data), [""; 0]);
+    fs::write(data.join("letter"), "kept").unwrap();
+    let (code, words) = run(&["--create"], &data);
+    assert!(code == Some(1) && words.contains("neither empty nor"), "{words}");
+    assert_eq!(names(&data), ["letter"]);
+    fs::remove_file(data.join("letter")).unwrap();
+    for word in ["made", "there already"] {
+        let (code, words) = run(&["--create", config[0], config[1]], &data);
+        assert!(code == Some(0) && words.contains(word), "{words}");
+    }
+    let daemon = Daemon::start(dir.path(), &[]);
+    assert!(run(&["--create"], &data).1.contains("in use by another process"));
+    daemon.client().put("/a", b"a");
+    daemon.stop();
+    fs::remove_file(data.join("index")).unwrap();
+    let (code, words) = run(&["--create"], &data);
+    assert!(code == Some(1) && words.contains("--rebuild"), "{words}");
+    assert_eq!(names(&data.join("blobs")), ["1"]);
 }
 
 /// Whatever the umask is, and also where an earlier start made them otherwise.
