@@ -14,7 +14,7 @@ use crate::send::Mode;
 #[command(name = "storaged", version, args_override_self = true)]
 #[command(mut_arg("listen", |arg| match is_handed_sockets() {
     true => arg,
-    false => arg.required_unless_present("create"),
+    false => arg.required_unless_present_any(["create", "rebuild"]),
 }))]
 #[command(
     after_help = "Signals: SIGTERM and SIGINT end what is in flight, then the daemon; a second \
@@ -46,6 +46,10 @@ pub struct Config {
     #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
     pub send_timeout: Duration,
     /// Makes a store of --data, a folder that is empty or not there, then ends
-    #[arg(long, help_heading = INSTEAD, conflicts_with = "check")]
+    #[arg(long, help_heading = INSTEAD, conflicts_with_all = ["check", "rebuild"])]
     pub create: bool,
+    /// Makes the index of --data anew, of what its files say of themselves, then ends; files that it
+    /// can't name are moved to lost/
+    #[arg(long, help_heading = INSTEAD, conflicts_with = "check")]
+    pub rebuild: bool,
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use httpd::program::Program;
 use storaged::config::Config;
-use storaged::serve::{check, create, serve};
+use storaged::serve::{check, create, rebuild, serve};
 
 fn main() -> ExitCode {
     let program = Program::begin("storaged");
@@ -19,6 +19,7 @@ fn main() -> ExitCode {
     let done = match &config {
         config if config.options.check => check(config),
         config if config.create => create(config),
+        config if config.rebuild => rebuild(config),
         _ => serve(config),
     };
     match done {

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use httpd::metrics::Text;
 use httpd::{Conn, Server, Service, Signals, raise_file_limit};
 use ntcopy::socket::Support;
@@ -62,6 +62,24 @@ pub fn create(config: &Config) -> anyhow::Result<()> {
     let word = if is_new { "made" } else { "there already" };
     writeln!(io::stdout(), "{}: {word}", config.data.display())
         .context("cannot write to standard output")
+}
+
+/// Makes an index anew, and says what it does not name.
+pub fn rebuild(config: &Config) -> anyhow::Result<()> {
+    let rebuilt = store::rebuild(&config.data)?;
+    let lines =
+        rebuilt.unnamed.iter().map(|(file, why)| format!("lost/{}: {why}\n", file.display()));
+    let text = format!(
+        "{}the index of {} names {} objects\n",
+        lines.collect::<String>(),
+        config.data.display(),
+        rebuilt.objects
+    );
+    io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
+    match rebuilt.unnamed.len() {
+        0 => Ok(()),
+        files => bail!("{files} files could not be named, and are in lost/"),
+    }
 }
 
 /// Serves until a signal comes, then ends what is in flight; a second one ends it at once.

@@ -7,6 +7,7 @@
 //! DIR/lost/ID         files that a start found and the index did not name
 //! ```
 //!
+//! Each file says its key where the file system has extended attributes: an index can be made of them.
 //! A PUT writes a file, syncs it and its folder, and then commits to the index; a DELETE commits.
 //! The index has one writer at a time, so conditions hold until the commit, and a commit is durable
 //! when it returns. A file is never written to again: a reader keeps the version that it opened.
@@ -14,8 +15,10 @@
 mod disk;
 mod error;
 mod index;
+mod mark;
 mod object;
 mod open;
+mod rebuild;
 mod sweep;
 mod upload;
 
@@ -34,6 +37,7 @@ pub use self::index::INDEX;
 use self::index::Index;
 pub use self::object::{Meta, Object};
 pub use self::open::create;
+pub use self::rebuild::rebuild;
 use self::upload::step;
 pub use self::upload::{Stored, Upload};
 use crate::condition::{Conditions, Verdict};
@@ -79,6 +83,8 @@ pub struct Store {
     /// The folder, locked.
     _held: File,
     next: AtomicU64,
+    /// Whether files say their keys.
+    marks: bool,
 }
 
 impl Store {

@@ -14,7 +14,7 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use super::index::{INDEX, Index, NEW_INDEX, Open, sync_folder};
-use super::{BLOBS, Cache, IndexError, OBJECTS, Store, sweep};
+use super::{BLOBS, Cache, IndexError, OBJECTS, Store, mark, sweep};
 
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
@@ -40,6 +40,13 @@ impl Store {
         let next = sweep::begin(dir, &index.database)?;
         let blobs =
             File::open(&blobs).with_context(|| format!("cannot open {}", blobs.display()))?;
+        let marks = mark::are_had(&blobs);
+        if !marks {
+            tracing::warn!(
+                "the file system has no extended attributes: files don't say their keys, and no \
+                 index can be made of them"
+            );
+        }
         Ok(Store {
             blobs,
             dir: dir.to_owned(),
@@ -48,6 +55,7 @@ impl Store {
             unsettled: Mutex::default(),
             _held: folder,
             next: AtomicU64::new(next),
+            marks,
         })
     }
 }

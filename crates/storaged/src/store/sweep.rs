@@ -80,7 +80,7 @@ pub(super) fn reserve(writing: &redb::WriteTransaction, next: u64) -> Result<(),
     Ok(())
 }
 
-fn is_part(name: &OsString) -> bool {
+pub(super) fn is_part(name: &OsString) -> bool {
     name.to_str()
         .and_then(|name| name.strip_suffix(PART))
         .is_some_and(|id| id.parse::<u64>().is_ok())
@@ -91,7 +91,7 @@ pub(super) fn number(name: &OsString) -> Option<u64> {
 }
 
 /// The files that the index names, and the first number of the next start.
-fn known(index: &Database) -> Result<(HashSet<u64>, u64), IndexError> {
+pub(super) fn known(index: &Database) -> Result<(HashSet<u64>, u64), IndexError> {
     let reading = index.begin_read()?;
     let next = reading.open_table(STATE)?.get(NEXT)?.map_or(1, |next| next.value());
     let table = reading.open_table(OBJECTS)?;

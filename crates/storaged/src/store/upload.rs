@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 
 use super::open::new_file;
-use super::{Meta, PART, Store, StoreError};
+use super::{Meta, PART, Store, StoreError, mark};
 use crate::condition::Conditions;
 use crate::fault::point;
 
@@ -73,11 +73,6 @@ impl Upload {
     /// not lose it. After an error nothing has changed, unless the commit itself failed: then the
     /// object may or may not be the new one.
     pub fn commit(mut self, conditions: &Conditions) -> Result<Stored, StoreError> {
-        let path = self.store.blob(self.id);
-        step("put.rename", "name", &self.key, || rename(&self.path, &path))?;
-        self.path = path;
-        step("put.sync_file", "sync", &self.key, || self.file.sync_all())?;
-        step("put.sync_folder", "sync the folder of", &self.key, || self.store.blobs.sync_all())?;
         let meta = Meta {
             id: self.id,
             bytes: self.bytes,
@@ -85,6 +80,14 @@ impl Upload {
             content_type: std::mem::take(&mut self.content_type),
             digest: *self.hasher.finalize().as_bytes(),
         };
+        if self.store.marks {
+            self.mark(&meta)?;
+        }
+        let path = self.store.blob(self.id);
+        step("put.rename", "name", &self.key, || rename(&self.path, &path))?;
+        self.path = path;
+        step("put.sync_file", "sync", &self.key, || self.file.sync_all())?;
+        step("put.sync_folder", "sync the folder of", &self.key, || self.store.blobs.sync_all())?;
         // From here on the store removes it, if it gets no name.
         self.kept = true;
         let before = self.store.change(&self.key, conditions, "put.commit", Some(&meta))?;
@@ -93,6 +96,20 @@ impl Upload {
         }
         step("put.answer", "answer for", &self.key, || Ok(()))?;
         Ok(Stored { created: before.is_none(), etag: meta.etag() })
+    }
+
+    /// Has the file say what it is. That need not fit: some file systems have a kibibyte for it.
+    fn mark(&self, meta: &Meta) -> Result<(), StoreError> {
+        match step("put.mark", "mark", &self.key, || mark::write(&self.file, &self.key, meta)) {
+            Err(StoreError::Os { errno: Errno::NOSPC | Errno::TOOBIG | Errno::RANGE, .. }) => {
+                tracing::warn!(
+                    key = self.key,
+                    "there is no room for the key in the file of an object"
+                );
+                Ok(())
+            }
+            done => done,
+        }
     }
 }
 

@@ -190,6 +190,17 @@ fn a_failed_sync_is_not_gone_on_from() {
     assert!(once > 0 && always > 0, "no sync of a commit failed: {once} {always}");
 }
 
+/// A file system may have little room for attributes; an object without them is one all the same.
+#[test]
+#[cfg_attr(not(debug_assertions), ignore = "this build has no fault points")]
+fn a_file_need_not_say_its_key() {
+    let dir = scratch();
+    prepare(dir.path(), &FIRST);
+    let daemon = Daemon::start_with_fault(dir.path(), "28@put.mark");
+    assert_eq!(make(&daemon, &FIRST), Some(201));
+    check(&daemon, &FIRST, true, "without a mark");
+}
+
 #[test]
 #[cfg_attr(not(debug_assertions), ignore = "this build has no fault points")]
 fn errors_of_reading_are_answered_before_the_first_byte() {

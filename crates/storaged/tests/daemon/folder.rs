@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
-use rustix::fs::Mode;
+use rustix::fs::{Mode, XattrFlags};
 use rustix::process::umask;
 
 use crate::common::{Daemon, eventually, program, scratch};
@@ -111,6 +111,78 @@ fn a_store_that_is_not_there_is_made_when_it_is_asked_for() {
     let (code, words) = run(&["--create"], &data);
     assert!(code == Some(1) && words.contains("--rebuild"), "{words}");
     assert_eq!(names(&data.join("blobs")), ["1"]);
+}
+
+#[test]
+fn an_index_is_made_of_the_files_and_what_it_cannot_name_is_named() {
+    let dir = scratch();
+    let daemon = Daemon::start(dir.path(), &[]);
+    let (data, blobs) = (daemon.data(), daemon.data().join("blobs"));
+    let mut client = daemon.client();
+    assert_eq!(client.request("PUT", "/a/%C3%A9", "Content-Type: text/x\r\n", b"e").status, 201);
+    client.put("/a/b", b"old");
+    client.put("/a/b", b"new");
+    client.put("/empty", b"");
+    client.put("/damaged", b"damaged");
+    client.put("/mute", b"mute");
+    let before = daemon.list();
+    let newest = names(&blobs).len() + 1;
+    drop(client);
+    daemon.stop();
+    if daemon_has_no_marks(&dir.path().join("log")) {
+        return println!("skipped: the file system has no extended attributes");
+    }
+    let index = fs::read(data.join("index")).unwrap();
+    // The old version of /a/b, as a crash leaves it, and what no storaged would have written.
+    let older = fs::read(blobs.join("3")).unwrap();
+    fs::write(blobs.join("2"), older).unwrap();
+    for name in ["user.storaged.key", "user.storaged.blake3"] {
+        let mut value = [0; 99];
+        let bytes = rustix::fs::getxattr(blobs.join("3"), name, &mut value).unwrap();
+        rustix::fs::setxattr(blobs.join("2"), name, &value[..bytes], XattrFlags::empty()).unwrap();
+    }
+    fs::write(blobs.join("5"), "demaged").unwrap();
+    fs::write(blobs.join("letter"), "letter").unwrap();
+    rustix::fs::removexattr(blobs.join("6"), "user.storaged.key").unwrap();
+    fs::remove_file(data.join("index")).unwrap();
+    assert_eq!(newest, 6);
+    let (code, words) = run(&["--rebuild"], &data);
+    assert_eq!(code, Some(1), "{words}");
+    for line in [
+        "lost/2: there is a newer file of a/b",
+        "lost/5: its content is not what was stored",
+        "lost/6: it says no key, and no row names it",
+        "lost/letter: its name is no number",
+        "names 3 objects",
+    ] {
+        assert!(words.contains(line), "{line}: {words}");
+    }
+    assert_eq!(names(&data.join("lost")), ["2", "5", "6", "letter"]);
+    let daemon = Daemon::start(dir.path(), &[]);
+    let kept = |object: &&serde_json::Value| object["key"] != "damaged" && object["key"] != "mute";
+    let tags = |list: &[serde_json::Value]| -> Vec<_> {
+        list.iter()
+            .filter(kept)
+            .map(|object| (object["key"].clone(), object["etag"].clone()))
+            .collect()
+    };
+    assert_eq!(tags(&daemon.list()), tags(&before));
+    assert_eq!(daemon.client().get("/a/%C3%A9").header("content-type"), Some("text/x"));
+    assert_eq!(daemon.client().get("/a/b").body, b"new");
+    assert_eq!(daemon.client().put("/next", b"next").status, 201);
+    daemon.stop();
+    // With the index that names it, a file needs no key of its own.
+    fs::rename(data.join("lost/6"), blobs.join("6")).unwrap();
+    fs::write(data.join("index"), index).unwrap();
+    assert_eq!(run(&["--rebuild"], &data).0, Some(0));
+    let daemon = Daemon::start(dir.path(), &[]);
+    assert_eq!(daemon.client().get("/mute").body, b"mute");
+    assert_eq!(daemon.client().get("/next").body, b"next");
+    assert_eq!(daemon.list().len(), 5);
+}
+
+fn daemon_has_no_marks(log: &Path) -> bool {
+    fs::read_to_string(log).unwrap().contains("has no extended attributes")
 }
 
 /// Whatever the umask is, and also where an earlier start made them otherwise.
