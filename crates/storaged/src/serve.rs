@@ -98,7 +98,7 @@ pub fn serve(config: Config) -> anyhow::Result<()> {
     let config = &shared.config;
     let doors = config.options.doors()?;
     let mut options = config.options.clone();
-    options.blocking_threads = 2 * DISK + LISTS;
+    options.blocking_threads = 3 * DISK + LISTS;
     let server = Server::start(Arc::clone(&shared), &doors, options)?;
     announce(&server).context("cannot write to standard output")?;
     signals.obey(server, || {}).context("cannot wait for signals")

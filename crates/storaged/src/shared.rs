@@ -32,7 +32,7 @@ impl Counters {
     }
 }
 
-/// Objects that are opened at one time, and changes that wait for the disk.
+/// Objects that are opened or mapped at one time, bodies that are written, and changes.
 pub const DISK: usize = 4;
 /// Lists at one time: they wait for each other, and for nobody else.
 pub const LISTS: usize = 2;
@@ -41,6 +41,7 @@ pub const LISTS: usize = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     Open,
+    Write,
     Change,
     List,
 }
@@ -50,7 +51,7 @@ pub struct Shared {
     pub store: Arc<Store>,
     pub counters: Vec<Counters>,
     pub hints: Support,
-    turns: [Semaphore; 3],
+    turns: [Semaphore; 4],
 }
 
 impl Shared {
@@ -59,7 +60,7 @@ impl Shared {
             store: Arc::new(store),
             counters: (0..config.options.workers()).map(|_| Default::default()).collect(),
             hints: ntcopy::socket::kernel_support(),
-            turns: [DISK, DISK, LISTS].map(Semaphore::new),
+            turns: [DISK, DISK, DISK, LISTS].map(Semaphore::new),
             config,
         }
     }

@@ -26,6 +26,7 @@ use std::fs::File;
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
@@ -85,6 +86,8 @@ pub struct Store {
     next: AtomicU64,
     /// Whether files say their keys.
     marks: bool,
+    /// To the thread that lets go of things.
+    gone: Sender<Box<dyn Send>>,
 }
 
 impl Store {
@@ -118,7 +121,9 @@ impl Store {
             // A change forgets the object after its commit, and before it is acknowledged: what was
             // looked up before that must not get into the cache behind it.
             if cache.changes == changes {
-                cache.objects.put(key.to_owned(), Arc::clone(&object));
+                let oldest = cache.objects.push(key.to_owned(), Arc::clone(&object));
+                drop(cache);
+                drop(oldest);
                 return Ok(object);
             }
             drop(cache);
@@ -249,7 +254,22 @@ impl Store {
     fn forget(&self, key: &str) {
         let mut cache = self.cache();
         cache.changes += 1;
-        cache.objects.pop(key);
+        let object = cache.objects.pop(key);
+        drop(cache);
+        drop(object);
+    }
+
+    /// Has what holds a file, or a name, dropped by a thread that may wait for the disk.
+    pub fn let_go<T: Send + 'static>(&self, held: T) {
+        // Without that thread the channel drops it.
+        let _ = self.gone.send(Box::new(held));
+    }
+
+    /// Has an object dropped so, where nobody else has it.
+    pub fn release(&self, object: Arc<Object>) {
+        if let Some(object) = Arc::into_inner(object) {
+            self.let_go(object);
+        }
     }
 
     fn cache(&self) -> MutexGuard<'_, Cache> {

@@ -24,7 +24,7 @@ pub struct Body {
 impl Body {
     /// The next bytes, for the kernel to read.
     fn slice(&self) -> Result<&[u8], Errno> {
-        let all = self.object.map().ok_or(Errno::NOMEM)?;
+        let all = self.object.mapped().ok_or(Errno::NOMEM)?;
         let bytes = &all[self.range.start as usize..self.range.end as usize];
         Ok(&bytes[..bytes.len().min(CALL_BYTES)])
     }
@@ -87,6 +87,11 @@ impl Outgoing {
             out.mode = Mode::Sendfile;
         }
         out
+    }
+
+    /// The object, which is sent no more.
+    pub fn take_object(&mut self) -> Option<Arc<Object>> {
+        self.body.take().map(|body| body.object)
     }
 
     pub fn left(&self) -> u64 {
@@ -153,6 +158,7 @@ impl Outgoing {
             // Not from this file system: then as any other bytes.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 self.mode = Mode::Copy;
+                object.map(range);
                 self.send_copied(to, Hint::Auto)
             }
             result => result,

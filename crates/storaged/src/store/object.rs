@@ -1,16 +1,19 @@
 //! One version of an object, open for reading.
 
 use std::fs::File;
+use std::ops::Range;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use memmap2::{Mmap, MmapOptions};
+use memmap2::{Advice, Mmap, MmapOptions};
 
 use super::Row;
 use crate::condition::Current;
+use crate::fault::point;
 
-/// Mappings up to this size get their page tables filled at once: one call instead of a fault
-/// every few pages during the first send.
+/// Parts up to this size are read, and their page tables filled, before they are sent: one call
+/// instead of a fault every few pages.
 const POPULATE_BYTES_MAX: u64 = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +57,14 @@ pub struct Object {
     /// The object's bytes begin at 0.
     pub file: File,
     pub meta: Meta,
-    map: OnceLock<Option<Mmap>>,
+    map: OnceLock<Option<Map>>,
+}
+
+#[derive(Debug)]
+struct Map {
+    bytes: Mmap,
+    /// All of it was read.
+    is_populated: AtomicBool,
 }
 
 impl Object {
@@ -62,21 +72,44 @@ impl Object {
         Object { file, meta, map: OnceLock::new() }
     }
 
-    /// The object's bytes, mapped at the first call; `None` if they can't be.
+    /// The object's bytes, if [`map`](Object::map) could map them.
     ///
     /// They are meant for the kernel's eyes only: if a user truncates the file by hand, a system
     /// call that reads them fails with `EFAULT`, but a load here would end the process.
-    pub fn map(&self) -> Option<&[u8]> {
+    pub fn mapped(&self) -> Option<&[u8]> {
+        Some(&self.map.get()?.as_ref()?.bytes)
+    }
+
+    /// Whether [`map`](Object::map) has nothing to do for a part.
+    pub fn is_mapped(&self, part: &Range<u64>) -> bool {
+        self.map.get().is_some_and(|map| {
+            map.as_ref()
+                .is_none_or(|map| is_large(part) || map.is_populated.load(Ordering::Relaxed))
+        })
+    }
+
+    /// Maps the object, and reads a part of it, which may wait for the disk.
+    pub fn map(&self, part: &Range<u64>) {
         let map = || {
             let bytes = usize::try_from(self.meta.bytes).ok().filter(|bytes| *bytes > 0)?;
-            let mut options = MmapOptions::new();
-            options.len(bytes);
-            if self.meta.bytes <= POPULATE_BYTES_MAX {
-                options.populate();
-            }
+            point("get.map").ok()?;
             // SAFETY: files of the store are not written to once they have a name.
-            unsafe { options.map(&self.file) }.ok()
+            let bytes = unsafe { MmapOptions::new().len(bytes).map(&self.file) }.ok()?;
+            Some(Map { bytes, is_populated: AtomicBool::new(false) })
         };
-        self.map.get_or_init(map).as_deref()
+        let Some(map) = self.map.get_or_init(map) else { return };
+        if is_large(part) {
+            return;
+        }
+        let (at, bytes) = (part.start as usize, (part.end - part.start) as usize);
+        // What was not read is read as it is sent.
+        let _ = map.bytes.advise_range(Advice::PopulateRead, at, bytes);
+        if part.end - part.start == self.meta.bytes {
+            map.is_populated.store(true, Ordering::Relaxed);
+        }
     }
+}
+
+fn is_large(part: &Range<u64>) -> bool {
+    part.end - part.start > POPULATE_BYTES_MAX
 }

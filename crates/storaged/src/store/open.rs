@@ -7,6 +7,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{self, Sender};
+use std::thread;
 
 use anyhow::{Context as _, bail};
 use lru::LruCache;
@@ -56,8 +58,17 @@ impl Store {
             _held: folder,
             next: AtomicU64::new(next),
             marks,
+            gone: thread_that_lets_go().context("cannot start a thread")?,
         })
     }
+}
+
+fn thread_that_lets_go() -> io::Result<Sender<Box<dyn Send>>> {
+    let (gone, held) = mpsc::channel::<Box<dyn Send>>();
+    thread::Builder::new()
+        .name("letting-go".to_owned())
+        .spawn(move || held.iter().for_each(drop))?;
+    Ok(gone)
 }
 
 /// Makes a store of a folder that is empty, or not there; whether there was none.

@@ -30,7 +30,10 @@ pub struct Upload {
     id: u64,
     file: File,
     hasher: Box<blake3::Hasher>,
-    pub bytes: u64,
+    /// Content that is not written yet.
+    pub pending: Vec<u8>,
+    /// Content that is.
+    written: u64,
     /// The file is the store's.
     kept: bool,
 }
@@ -45,8 +48,18 @@ impl Upload {
         let id = store.next.fetch_add(1, Ordering::Relaxed);
         let path = store.blob(id).with_extension(&PART[1..]);
         let file = step("put.create", "create a file for", &key, || new_file(&path))?;
-        let (hasher, bytes, kept) = (Box::new(blake3::Hasher::new()), 0, false);
-        let upload = Upload { path, store, key, content_type, id, file, hasher, bytes, kept };
+        let upload = Upload {
+            path,
+            store,
+            key,
+            content_type,
+            id,
+            file,
+            hasher: Box::default(),
+            pending: Vec::new(),
+            written: 0,
+            kept: false,
+        };
         upload.check_room(length)?;
         Ok(upload)
     }
@@ -62,20 +75,29 @@ impl Upload {
         }
     }
 
-    /// Takes more of the content.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        self.hasher.update(bytes);
-        self.bytes += bytes.len() as u64;
-        step("put.write", "write", &self.key, || self.file.write_all(bytes))
+    pub fn bytes(&self) -> u64 {
+        self.written + self.pending.len() as u64
+    }
+
+    /// Writes what is pending.
+    pub fn write(&mut self) -> Result<(), StoreError> {
+        let bytes = std::mem::take(&mut self.pending);
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.hasher.update(&bytes);
+        self.written += bytes.len() as u64;
+        step("put.write", "write", &self.key, || self.file.write_all(&bytes))
     }
 
     /// Makes it the object of its name, durably: when this returns, a crash of the machine does
     /// not lose it. After an error nothing has changed, unless the commit itself failed: then the
     /// object may or may not be the new one.
     pub fn commit(mut self, conditions: &Conditions) -> Result<Stored, StoreError> {
+        self.write()?;
         let meta = Meta {
             id: self.id,
-            bytes: self.bytes,
+            bytes: self.written,
             stored_at_ns: u64::try_from(httpd::now().as_nanos()).unwrap_or(u64::MAX),
             content_type: std::mem::take(&mut self.content_type),
             digest: *self.hasher.finalize().as_bytes(),
@@ -116,7 +138,7 @@ impl Upload {
 impl Drop for Upload {
     fn drop(&mut self) {
         if !self.kept
-            && let Err(error) = remove_file(&self.path)
+            && let Err(error) = step("cut.remove", "remove", &self.key, || remove_file(&self.path))
         {
             tracing::warn!(%error, id = self.id, "cannot remove a file; the next start takes it away");
         }

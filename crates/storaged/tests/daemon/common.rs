@@ -161,6 +161,11 @@ impl Daemon {
         fs::read_dir(self.data().join("blobs")).unwrap().count()
     }
 
+    /// Waits until there are so many: what is cut off is removed by a thread.
+    pub fn wait_for_blobs(&self, files: usize, what: &str) {
+        eventually(&format!("{what}: {files} files"), || self.blobs() == files);
+    }
+
     /// The list of all objects.
     pub fn list(&self) -> Vec<serde_json::Value> {
         let list: serde_json::Value = serde_json::from_slice(&self.client().get("/").body).unwrap();

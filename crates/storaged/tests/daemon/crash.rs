@@ -73,7 +73,7 @@ fn check(daemon: &Daemon, change: &Change, acknowledged: bool, what: &str) {
     let new = found == content(change.after);
     let old = found == content(change.before);
     assert!(new || (old && !acknowledged), "{what}: neither the old nor the new object");
-    assert_eq!(daemon.blobs(), daemon.list().len(), "{what}: files were left");
+    daemon.wait_for_blobs(daemon.list().len(), what);
 }
 
 /// What happens when `fault` comes at each of its steps in turn; and what may be answered then, nothing

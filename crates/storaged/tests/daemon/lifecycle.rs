@@ -279,7 +279,7 @@ fn a_file_that_may_not_grow() {
     client.try_send(bytes(2, 9 << 20));
     assert_eq!(client.answer().unwrap().status, 507);
     assert!(daemon.client().get("/o").body == kept);
-    assert_eq!(daemon.blobs(), 1);
+    daemon.wait_for_blobs(1, "what was refused leaves nothing");
     daemon.stop();
 }
 
@@ -399,5 +399,40 @@ fn who_waits_for_the_disk_makes_nobody_else_wait() {
         daemon.process.signal(Signal::TERM);
         daemon.process.signal(Signal::INT);
         assert!(daemon.process.wait().success(), "a disk that does not answer holds no end up");
+    }
+}
+
+/// One worker, and a disk that does not answer whoever stores, vanishes, or wants what was not read
+/// yet: who asks for what is there already is served.
+#[test]
+#[cfg_attr(not(debug_assertions), ignore = "this build has no fault points")]
+fn the_loop_does_not_wait_for_the_disk() {
+    let put = "PUT /p HTTP/1.1\r\nHost: t\r\nContent-Length: 400000\r\n\r\n";
+    for (fault, stuck) in [
+        ("stall@put.write", (put.to_owned() + &"x".repeat(300_000))),
+        ("stall@put.mark", (put.to_owned() + &"x".repeat(400_000))),
+        ("stall@cut.remove", put.to_owned()),
+        ("stall@get.map:2", "GET /large HTTP/1.1\r\nHost: t\r\n\r\n".to_owned()),
+    ] {
+        let dir = scratch();
+        let daemon = Daemon::start(dir.path(), &[]);
+        assert_eq!(daemon.client().put("/o", b"x").status, 201);
+        assert_eq!(daemon.client().put("/large", &bytes(1, 400_000)).status, 201);
+        daemon.kill();
+        let daemon =
+            Daemon::start_with(dir.path(), &["--workers", "1", "--mode", "copy"], |command| {
+                command.env("STORAGED_FAULT", fault);
+            });
+        let mut client = daemon.client();
+        assert_eq!(client.get("/o").body, b"x");
+        let mut other = daemon.client();
+        other.send(stuck.as_bytes());
+        if fault == "stall@cut.remove" {
+            eventually("it has begun", || daemon.blobs() == 3);
+            drop(other);
+        }
+        eventually("it is stuck", || daemon.log().contains("a fault"));
+        assert_eq!(client.get("/o").body, b"x", "{fault}");
+        daemon.kill();
     }
 }

@@ -163,7 +163,7 @@ fn ten_thousand_operations_and_a_model() {
         assert!(client.get(&path(key)).body == *content);
     }
     list(&mut client, &model, "", 1000);
-    assert_eq!(daemon.blobs(), model.len());
+    daemon.wait_for_blobs(model.len(), "a file for each object");
     // Keys that are deleted leave nothing that a list or a start would have to walk through.
     for key in model.keys() {
         assert_eq!(client.delete(&path(key)).status, 204);

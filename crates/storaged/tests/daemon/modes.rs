@@ -1,6 +1,8 @@
 //! Every way into a socket brings the same bytes, to every kind of reader.
 
-use crate::common::{Daemon, bytes, scratch};
+use std::fs;
+
+use crate::common::{Daemon, bytes, eventually, scratch};
 
 const MODES: [&str; 4] = ["auto", "copy", "nt", "sendfile"];
 const SIZES: [usize; 7] = [1, 4095, 16_383, 16_384, 70_000, 1 << 20, 5_000_001];
@@ -93,9 +95,32 @@ fn clients_that_vanish_cost_nothing_that_stays() {
         vanish(30);
         let before = daemon.process.descriptors();
         vanish(480);
-        let after = daemon.process.descriptors();
-        assert!(after <= before + 8, "{mode}: {before} {after}");
-        assert_eq!(daemon.blobs(), 1);
+        eventually("descriptors are closed", || daemon.process.descriptors() <= before + 8);
+        daemon.wait_for_blobs(1, mode);
         assert!(daemon.client().get("/o").body == content, "{mode}");
     }
+}
+
+/// KiB of objects that a daemon's mappings have in memory.
+fn mapped_kib(daemon: &Daemon) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{}/smaps", daemon.process.0.id())).unwrap();
+    let (_, maps) = text.split_once("/blobs/").expect("an object is mapped");
+    let resident = maps.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap();
+    resident.trim_end_matches("kB").trim().parse().unwrap()
+}
+
+#[test]
+fn a_range_reads_its_range() {
+    let dir = scratch();
+    let daemon = Daemon::start(dir.path(), &["--mode", "copy"]);
+    let content = bytes(1, 32 << 20);
+    assert_eq!(daemon.client().put("/o", &content).status, 201);
+    let mut client = daemon.client();
+    for (range, first, last) in [("0-0", 0, 0), ("20000000-20000999", 20_000_000, 20_000_999)] {
+        let got = client.request("GET", "/o", &format!("Range: bytes={range}\r\n"), b"");
+        assert!(got.status == 206 && got.body == content[first..=last], "{range}");
+        assert!(mapped_kib(&daemon) < 4 << 10, "{range}: {} KiB", mapped_kib(&daemon));
+    }
+    assert!(client.get("/o").body == content);
+    assert_eq!(mapped_kib(&daemon), 32 << 10);
 }
