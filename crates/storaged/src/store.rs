@@ -5,6 +5,7 @@
 //! DIR/blobs/ID        the files
 //! DIR/blobs/ID.part   what is still being written; removed at the next start
 //! DIR/lost/ID         files that a start found and the index did not name
+//! DIR/spare           room for the index where the disk is full
 //! ```
 //!
 //! Each file says its key where the file system has extended attributes: an index can be made of them.
@@ -19,6 +20,7 @@ mod mark;
 mod object;
 mod open;
 mod rebuild;
+mod spare;
 mod sweep;
 mod upload;
 
@@ -39,6 +41,7 @@ use self::index::Index;
 pub use self::object::{Meta, Object};
 pub use self::open::create;
 pub use self::rebuild::rebuild;
+use self::spare::Spare;
 use self::upload::step;
 pub use self::upload::{Stored, Upload};
 use crate::condition::{Conditions, Verdict};
@@ -86,6 +89,7 @@ pub struct Store {
     next: AtomicU64,
     /// Whether files say their keys.
     marks: bool,
+    spare: Spare,
     /// To the thread that lets go of things.
     gone: Sender<Box<dyn Send>>,
 }
@@ -162,9 +166,20 @@ impl Store {
 
     /// Takes an object's name away, durably. Who is reading it reads on.
     pub fn delete(&self, key: &str, conditions: &Conditions) -> Result<(), StoreError> {
-        let gone = self.change(key, conditions, "delete.commit", None)?;
-        let Some(meta) = gone else { return Err(StoreError::NotFound { key: key.to_owned() }) };
-        self.remove(meta.id);
+        let is_full = self.spare.is_needed();
+        if is_full {
+            self.spare.lend();
+        }
+        let gone = self.change(key, conditions, "delete.commit", None);
+        if let Ok(Some(meta)) = &gone {
+            self.remove(meta.id);
+        }
+        if is_full {
+            self.spare.fill();
+        }
+        if gone?.is_none() {
+            return Err(StoreError::NotFound { key: key.to_owned() });
+        }
         step("delete.answer", "answer for", key, || Ok(()))
     }
 

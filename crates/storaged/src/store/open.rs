@@ -16,6 +16,7 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use super::index::{INDEX, Index, NEW_INDEX, Open, sync_folder};
+use super::spare::{SPARE, Spare};
 use super::{BLOBS, Cache, IndexError, OBJECTS, Store, mark, sweep};
 
 const FILE_MODE: u32 = 0o600;
@@ -58,6 +59,7 @@ impl Store {
             _held: folder,
             next: AtomicU64::new(next),
             marks,
+            spare: Spare::take(dir).context("cannot keep room for the index")?,
             gone: thread_that_lets_go().context("cannot start a thread")?,
         })
     }
@@ -141,7 +143,7 @@ fn must_be_empty(dir: &Path) -> anyhow::Result<()> {
     for entry in fs::read_dir(dir).with_context(cannot)? {
         let name = entry.with_context(cannot)?.file_name();
         // What a first start leaves that died half-way; and where a disk begins.
-        if ![BLOBS, NEW_INDEX, "lost+found"].iter().any(|known| name == *known) {
+        if ![BLOBS, NEW_INDEX, SPARE, "lost+found"].iter().any(|known| name == *known) {
             bail!("{shown} is neither empty nor a folder of storaged's: choose another");
         }
     }

@@ -42,7 +42,7 @@ fn an_index_older_than_the_files_removes_nothing() {
         "{words}"
     );
     assert_eq!(names(&data.join("blobs")), before);
-    assert_eq!(names(&data), ["blobs", "index"]);
+    assert_eq!(names(&data), ["blobs", "index", "spare"]);
     fs::write(data.join("index"), index).unwrap();
     let daemon = Daemon::start(dir.path(), &[]);
     assert_eq!(daemon.client().get("/a").body, b"newer");

@@ -4,6 +4,7 @@ mod common;
 mod crash;
 mod damage;
 mod folder;
+mod full;
 mod http;
 mod lifecycle;
 mod model;
