@@ -8,7 +8,7 @@
 mod generic;
 mod tables;
 #[cfg(target_arch = "x86_64")]
-pub mod x86_64;
+pub(crate) mod x86_64;
 
 use crate::path::Method;
 

@@ -3,8 +3,6 @@
 mod copy;
 pub(crate) mod cpuid;
 mod fill;
-#[cfg(feature = "std")]
-pub mod page_nt;
 
 use super::LINE_BYTES;
 

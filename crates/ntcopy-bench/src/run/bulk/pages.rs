@@ -3,6 +3,7 @@
 //! Every page is a call of its own with a fence of its own, as in a kernel whose `clear_page()` or
 //! `copy_page()` knows nothing of the pages before and after it.
 
+mod page_nt;
 mod routines;
 
 use std::hint::black_box;
@@ -81,9 +82,8 @@ fn words(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use ntcopy::arch::x86_64::page_nt::Page;
-
     use super::super::lanes::{Places, Stand};
+    use super::page_nt::Page;
     use super::*;
     use crate::experiment::bulk::Heat;
 

@@ -8,8 +8,8 @@ use std::arch::x86_64::{
 
 use ntcopy::Method;
 use ntcopy::arch;
-use ntcopy::arch::x86_64::page_nt::{self, PAGE_BYTES, Page, PageNt};
 
+use super::page_nt::{self, PAGE_BYTES, Page, PageNt};
 use crate::experiment::bulk::PageWay;
 
 /// How far ahead of a copy the source is prefetched: as far as the kernel series does.

@@ -1,12 +1,11 @@
-//! Assembles the kernel's own page routines into the library, for x86-64.
+//! Assembles the kernel's own page routines into the bench, for x86-64.
 
 use std::env;
 
-/// The source that the kernel patch adds as arch/x86/lib/page_nt_64.S, byte for byte: a link to
-/// kernel/asm/, so that the crate is whole where it is packed by itself.
-const SOURCE: &str = "src/arch/x86_64/page_nt/page_nt_64.S";
+/// The source that the kernel patch adds as arch/x86/lib/page_nt_64.S, byte for byte.
+const SOURCE: &str = "../../kernel/asm/page_nt_64.S";
 /// What stands in for the kernel's headers.
-const SHIM: &str = "src/arch/x86_64/page_nt/shim";
+const SHIM: &str = "src/run/bulk/pages/page_nt/shim";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
