@@ -60,7 +60,7 @@ mod tests {
         let (walks, pages) = (order::defaults(true), &pages::defaults(true).pages);
         let cold = Heat::Cold;
         for (task, baseline, peers) in [
-            (Task::Copy { source: cold, destination: cold }, &copies.baseline, &copies.peers),
+            (Task::copy(cold, cold), &copies.baseline, &copies.peers),
             (Task::Fill { value: 0, destination: cold }, &fills.baseline, &fills.peers),
             (Task::Matrix(MatrixTask::Sum), &walks.baseline, &walks.peers),
             (

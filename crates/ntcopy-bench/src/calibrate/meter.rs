@@ -6,7 +6,8 @@ use std::time::Duration;
 use ntcopy_record::stats::{MIN_PAIRS, median};
 use ntcopy_record::units::Bytes;
 
-use crate::experiment::bulk::{Heat, Pages, Task, Way};
+use crate::experiment::LINE_BYTES;
+use crate::experiment::bulk::{Heat, Pages, ReadBack, Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan, Resources};
 use crate::plan::group_order;
 use crate::run::Failure;
@@ -37,7 +38,8 @@ impl<'a> Meter<'a> {
         let mut plan = plan.map_err(|error| Failure::Limit(error.to_string()))?;
         plan.warm_up = Duration::from_millis(3);
         plan.cold_warm_up_bytes = COLD_WARM_UP_BYTES.min(region_bytes);
-        (plan.source_bytes, plan.destination_bytes) = (region_bytes, region_bytes);
+        // Sources may begin within a line.
+        (plan.source_bytes, plan.destination_bytes) = (region_bytes + LINE_BYTES, region_bytes);
         plan.cpus.truncate(1);
         progress.at("filling the memory");
         let worker = Worker::start(setup, &plan)?;
@@ -93,7 +95,9 @@ impl<'a> Meter<'a> {
 
 fn name(task: Task) -> &'static str {
     match task {
-        Task::Copy { source: Heat::Cold, destination: Heat::Hot } => "copy_cold_hot",
+        Task::Copy { source: Heat::Cold, read_back: ReadBack::All, .. } => "copy_cold_hot_read",
+        Task::Copy { read_back: ReadBack::All, .. } => "copy_hot_read",
+        Task::Copy { source: Heat::Cold, destination: Heat::Hot, .. } => "copy_cold_hot",
         Task::Copy { destination: Heat::Hot, .. } => "copy_hot",
         Task::Copy { destination: Heat::Cold, .. } => "copy_cold",
         Task::Fill { value: 0, destination: Heat::Hot } => "zero_hot",

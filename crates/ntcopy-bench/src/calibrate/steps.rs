@@ -26,9 +26,9 @@ const MARGIN: f64 = 1.03;
 /// Below this, what a call costs by itself counts.
 const LEAST_TEMPORAL_BYTES: u64 = 16 << 10;
 
-const COLD: Task = Task::Copy { source: Heat::Cold, destination: Heat::Cold };
-const FROM_COLD: Task = Task::Copy { source: Heat::Cold, destination: Heat::Hot };
-const HOT: Task = Task::Copy { source: Heat::Hot, destination: Heat::Hot };
+const COLD: Task = Task::copy(Heat::Cold, Heat::Cold);
+const FROM_COLD: Task = Task::copy(Heat::Cold, Heat::Hot);
+const HOT: Task = Task::copy(Heat::Hot, Heat::Hot);
 
 /// Asks all of them; what nothing is measured for stays as it was.
 pub fn all(

@@ -113,6 +113,10 @@ pub enum Task {
     Copy {
         source: Heat,
         destination: Heat,
+        /// How far into a cache line sources begin that destinations begin with.
+        offset_bytes: u32,
+        /// What is read of each destination, once it is copied: nothing or all.
+        read_back: ReadBack,
     },
     Fill {
         value: u8,
@@ -180,6 +184,11 @@ const WALKS: [(&str, Walk); 4] = [
 ];
 
 impl Task {
+    /// A copy between aligned places, of which nothing is read.
+    pub const fn copy(source: Heat, destination: Heat) -> Task {
+        Task::Copy { source, destination, offset_bytes: 0, read_back: ReadBack::None }
+    }
+
     /// Every way to do a task of this kind, whether this CPU has it or not.
     pub fn ways(self) -> Vec<Way> {
         match self {
@@ -236,7 +245,7 @@ mod tests {
     use super::*;
 
     const TASKS: [Task; 4] = [
-        Task::Copy { source: Heat::Hot, destination: Heat::Cold },
+        Task::copy(Heat::Hot, Heat::Cold),
         Task::Fill { value: 0, destination: Heat::Hot },
         Task::Matrix(MatrixTask::Sum),
         Task::Pages { action: Action::Clear, read_back: ReadBack::None },

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use ntcopy_record::ExperimentKind;
+use ntcopy_record::units::Bytes;
 use serde::Deserialize;
 
-use crate::experiment::bulk::{Heat, Pages, Task};
+use crate::experiment::bulk::{Heat, PAGE_BYTES, Pages, ReadBack, Task};
 use crate::experiment::{LINE_BYTES, size};
 use crate::plan::bulk::{BulkPlan, Resources, check_sizes, threads, ways};
 use crate::plan::{PlanError, or};
@@ -44,6 +45,12 @@ pub struct Settings {
     /// hot, cold [default: both]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub destination: Vec<Heat>,
+    /// How far into a cache line sources begin that destinations begin with [default: 0]
+    #[arg(long = "offset", value_name = "LIST", value_delimiter = ',', value_parser = size)]
+    pub offset_bytes: Vec<u64>,
+    /// What is read of a destination, once it is copied: none, all [default: none]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub read_back: Vec<ReadBack>,
     /// Threads that copy at once, each on its CPU [default: 1,2, as far as there are CPUs]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub threads: Vec<u32>,
@@ -73,7 +80,7 @@ pub fn plan(
     let sizes = or(&settings.size_bytes, &defaults.size_bytes);
     check_sizes(&sizes)?;
     let threads = threads(&settings.threads, &defaults.threads, resources)?;
-    let any = Task::Copy { source: Heat::Cold, destination: Heat::Cold };
+    let any = Task::copy(Heat::Cold, Heat::Cold);
     let ways = ways(&defaults.baseline, &or(&settings.modes, &defaults.peers), any)?;
     let region = settings.region_bytes.unwrap_or_else(|| {
         (defaults.region_llcs * resources.llc_bytes).max(defaults.least_region_bytes)
@@ -86,22 +93,46 @@ pub fn plan(
     plan.warm_up = Duration::from_millis(defaults.warm_up_ms);
     plan.cold_warm_up_bytes = resources.llc_bytes.min(defaults.most_warm_up_bytes).min(region);
     plan.tuned_threshold_bytes = tuned_threshold_bytes;
+    let tasks = tasks(settings)?;
     for threads in threads {
-        for source in or(&settings.source, &[Heat::Hot, Heat::Cold]) {
-            for destination in or(&settings.destination, &[Heat::Hot, Heat::Cold]) {
-                for size_bytes in sizes.iter().copied() {
-                    let slots = u64::from(threads) * size_bytes.next_multiple_of(LINE_BYTES);
-                    let sides = [source, destination].map(|heat| match heat {
-                        Heat::Hot => slots,
-                        Heat::Cold => slots.max(region),
-                    });
-                    let task = Task::Copy { source, destination };
-                    plan.add((task, size_bytes, threads), sides, resources);
-                }
+        for task in tasks.iter().copied() {
+            for size_bytes in sizes.iter().copied() {
+                let slots = u64::from(threads) * size_bytes.next_multiple_of(LINE_BYTES);
+                plan.add((task, size_bytes, threads), sides(task, slots, region), resources);
             }
         }
     }
     Ok(plan)
+}
+
+/// Every kind of copy that is asked for.
+fn tasks(settings: &Settings) -> Result<Vec<Task>, PlanError> {
+    if let Some(bytes) = settings.offset_bytes.iter().find(|bytes| **bytes >= PAGE_BYTES) {
+        return Err(format!("--offset {}: less than a page of 4 KiB", Bytes(*bytes)).into());
+    }
+    if settings.read_back.contains(&ReadBack::Some) {
+        return Err("--read-back some: a copy has none or all".to_owned().into());
+    }
+    let mut tasks = Vec::new();
+    for read_back in or(&settings.read_back, &[ReadBack::None]) {
+        for offset_bytes in or(&settings.offset_bytes, &[0]) {
+            for source in or(&settings.source, &[Heat::Hot, Heat::Cold]) {
+                for destination in or(&settings.destination, &[Heat::Hot, Heat::Cold]) {
+                    let offset_bytes = offset_bytes as u32;
+                    tasks.push(Task::Copy { source, destination, offset_bytes, read_back });
+                }
+            }
+        }
+    }
+    Ok(tasks)
+}
+
+/// The memory of source and destination, where hot ones take `slots` bytes.
+fn sides(task: Task, slots: u64, region: u64) -> [u64; 2] {
+    let Task::Copy { source, destination, offset_bytes, .. } = task else { return [0, 0] };
+    let side = |heat| if heat == Heat::Hot { slots } else { slots.max(region) };
+    let before = u64::from(offset_bytes).next_multiple_of(LINE_BYTES);
+    [before + side(source), side(destination)]
 }
 
 #[cfg(test)]
@@ -149,6 +180,8 @@ mod tests {
             (Settings { pairs: Some(4), ..settings() }, "at least 5"),
             (Settings { modes: vec!["memcopy".into()], ..settings() }, "--modes memcopy"),
             (Settings { region_bytes: Some(0), ..settings() }, "--region 0"),
+            (Settings { offset_bytes: vec![4096], ..settings() }, "--offset 4 KiB: less than"),
+            (Settings { read_back: vec![ReadBack::Some], ..settings() }, "--read-back some"),
         ] {
             let error = refused(settings);
             assert!(error.contains(words), "{error}");
@@ -156,15 +189,38 @@ mod tests {
     }
 
     #[test]
-    fn one_piece_is_no_stream() {
+    fn offsets_and_reads_are_cells_of_their_own_and_have_the_memory() {
+        let settings = Settings {
+            size_bytes: vec![1 << 20],
+            offset_bytes: vec![0, 15, 33],
+            read_back: vec![ReadBack::None, ReadBack::All],
+            threads: vec![1],
+            source: vec![Heat::Hot],
+            destination: vec![Heat::Hot],
+            ..Default::default()
+        };
+        let plan = plan(&settings, &test_resources(1, GIB), None).unwrap();
+        let of = |cell: &BulkCell| {
+            let params = cell.params(&plan);
+            let read_back = params.get("read_back").map(ToString::to_string);
+            (params.get("offset_bytes").map(ToString::to_string), read_back)
+        };
+        let cells: Vec<_> = plan.cells.iter().map(of).collect();
+        assert_eq!(cells.len(), 6);
+        assert_eq!(cells[0], (None, None), "as in records from before there were any");
+        assert_eq!(cells[5], (Some("33".into()), Some("\"all\"".into())));
+        assert_eq!((plan.source_bytes, plan.destination_bytes), ((1 << 20) + 64, 1 << 20));
+    }
+
+    #[test]
+    fn one_piece_is_no_stream_where_it_is_the_whole() {
         let settings = Settings { size_bytes: vec![4096, 1 << 20], ..Default::default() };
         let plan = plan(&settings, &test_resources(1, 8 * GIB), None).unwrap();
-        let streams: Vec<u64> = plan
-            .cells
-            .iter()
-            .filter(|cell| cell.not_for(Way::Stream).is_none())
-            .map(|cell| cell.size_bytes)
-            .collect();
-        assert!(streams.iter().all(|size| *size == 1 << 20) && streams.len() == 4);
+        let streams: Vec<&BulkCell> =
+            plan.cells.iter().filter(|cell| cell.not_for(Way::Stream).is_none()).collect();
+        assert_eq!(streams.len(), 4 + 2);
+        let is_part =
+            |cell: &BulkCell| matches!(cell.task, Task::Copy { destination: Heat::Cold, .. });
+        assert!(streams.iter().all(|cell| cell.size_bytes == 1 << 20 || is_part(cell)));
     }
 }

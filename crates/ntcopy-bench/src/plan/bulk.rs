@@ -7,7 +7,9 @@ use ntcopy_record::{ExperimentKind, Params};
 
 use super::error::check_pairs;
 use super::{PlanError, or, params};
-use crate::experiment::bulk::{ELEMENT_BYTES, Heat, PAGE_BYTES, PIECE_BYTES, Pages, Task, Way};
+use crate::experiment::bulk::{
+    ELEMENT_BYTES, Heat, PAGE_BYTES, PIECE_BYTES, Pages, ReadBack, Task, Way,
+};
 use crate::experiment::with_baseline;
 
 /// What the plan has to know of the machine.
@@ -63,10 +65,15 @@ impl BulkCell {
             ("libc_tuned_threshold_bytes", plan.tuned_threshold_bytes.into()),
         ]);
         all.extend(match self.task {
-            Task::Copy { source, destination } => params([
+            Task::Copy { source, destination, offset_bytes, read_back } => params([
                 ("source", source.as_str().into()),
                 ("destination", destination.as_str().into()),
                 ("region_bytes", plan.destination_bytes.into()),
+                ("offset_bytes", Some(offset_bytes).filter(|bytes| *bytes > 0).into()),
+                (
+                    "read_back",
+                    Some(read_back.as_str()).filter(|_| read_back != ReadBack::None).into(),
+                ),
             ]),
             Task::Fill { value, .. } => params([("value", value.into())]),
             Task::Matrix(task) => {
@@ -84,7 +91,9 @@ impl BulkCell {
     /// Why a way says nothing in this cell, if so.
     pub fn not_for(&self, way: Way) -> Option<String> {
         match (way, self.task) {
-            (Way::Stream, _) if self.size_bytes <= PIECE_BYTES => {
+            (Way::Stream, Task::Copy { destination: Heat::Hot, .. })
+                if self.size_bytes <= PIECE_BYTES =>
+            {
                 Some(format!("a call of {} is one piece of a stream", Bytes(self.size_bytes)))
             }
             (Way::Walk(walk), Task::Matrix(crate::experiment::bulk::MatrixTask::Sum))

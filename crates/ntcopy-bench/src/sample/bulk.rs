@@ -6,7 +6,7 @@ use ntcopy_record::{ExperimentKind, Params, Sample};
 
 use super::driver::{At, Context, Experiment, Halt, Lanes, Recording, available, index};
 use super::{MeasureError, Outcome};
-use crate::experiment::bulk::{Task, Way};
+use crate::experiment::bulk::{ReadBack, Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan};
 use crate::run::bulk::{Setup, Traffic, Worker, page_way_unavailable};
 use crate::run::{Failure, Stop};
@@ -191,8 +191,11 @@ fn what(cell: &BulkCell) -> String {
     let size = Bytes(cell.size_bytes);
     let threads = if cell.threads == 1 { String::new() } else { format!(" x {}", cell.threads) };
     match cell.task {
-        Task::Copy { source, destination } => {
-            format!("{size}{threads}, {} to {}", source.as_str(), destination.as_str())
+        Task::Copy { source, destination, offset_bytes, read_back } => {
+            let off =
+                if offset_bytes > 0 { format!(", {offset_bytes} off") } else { String::new() };
+            let read = if read_back == ReadBack::None { "" } else { ", read back" };
+            format!("{size}{threads}, {source} to {destination}{off}{read}")
         }
         Task::Fill { .. } => format!("{size}{threads}"),
         Task::Matrix(task) => format!("{} {size}", task.as_str()),

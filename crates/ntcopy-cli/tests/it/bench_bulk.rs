@@ -41,8 +41,18 @@ fn copies_are_measured_against_every_peer_that_is_here() {
         }
         assert!(cell.params.contains_key("ours_path"), "the record says which path ours took");
     }
-    assert!(missing(record.cells[0].cell, "stream"), "4099 bytes are one piece");
     assert!(text.contains("GB/s") && text.contains("the best peer of each"), "{text}");
+}
+
+#[test]
+fn sources_begin_within_a_line_and_destinations_are_read() {
+    let all = ["memcpy", "--size", "4099", "--region", "8MiB", "--threads", "1"];
+    let more = ["--offset", "0,15", "--read-back", "all", "--modes", "ours"];
+    let (record, text) = measured(&[&all[..], &more[..]].concat());
+    let offsets: Vec<_> = record.cells.iter().map(|cell| cell.params.get("offset_bytes")).collect();
+    assert_eq!(offsets, [[None; 4], [Some(&15.into()); 4]].concat());
+    assert!(record.cells.iter().all(|cell| cell.params["read_back"] == "all"));
+    counted::every_sample_or_why_not(&record, &text);
 }
 
 #[test]

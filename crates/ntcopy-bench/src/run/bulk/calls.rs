@@ -14,10 +14,8 @@ use crate::run::Failure;
 pub enum Call {
     Libc,
     Peer(Memcpy),
-    /// The library's own choice of one call, or of a part.
-    Ours {
-        whole_bytes: Option<u64>,
-    },
+    /// The library's own choice of one call.
+    Ours,
     Pieces {
         whole_bytes: u64,
     },
@@ -39,7 +37,7 @@ impl Call {
         match way {
             Way::Libc | Way::LibcTuned => Ok(Call::Libc),
             Way::Peer(peer) => peers.get(peer).map(Call::Peer).ok_or_else(missing),
-            Way::Ours => Ok(Call::Ours { whole_bytes: is_stream.then_some(region_bytes) }),
+            Way::Ours => Ok(Call::Ours),
             Way::Stream => {
                 Ok(Call::Pieces { whole_bytes: if is_stream { region_bytes } else { size_bytes } })
             }
@@ -69,7 +67,7 @@ impl Call {
                 // `Call::find` has seen that the CPU has it; a copy not done would not verify.
                 let _ = row.copy(to, from, path);
             }),
-            Call::Ours { whole_bytes } => return ours(lane, calls, whole_bytes),
+            Call::Ours => return ours(lane, calls),
             Call::Pieces { whole_bytes } => return pieces(lane, calls, whole_bytes),
             Call::Fill(_) => {}
         }
@@ -87,7 +85,7 @@ impl Call {
                 // `Call::find` has seen that the CPU has it; a fill not done would not verify.
                 let _ = row.fill(to, value);
             }),
-            Call::Ours { .. } => {
+            Call::Ours => {
                 let mut path = Path::LIBC;
                 lane.fills(calls, |to| path = ntcopy::fill(to, value, Hint::Auto));
                 return Some(path);
@@ -104,20 +102,11 @@ fn memcpy(to: &mut [u8], from: &[u8]) {
 }
 
 /// Calls as a program does that doesn't want to know the path; only the last call is asked for it.
-fn ours(lane: &mut Lane<'_>, calls: u64, whole_bytes: Option<u64>) -> Option<Path> {
+fn ours(lane: &mut Lane<'_>, calls: u64) -> Option<Path> {
     let mut path = Path::LIBC;
     let before = calls.saturating_sub(1);
-    match whole_bytes {
-        None => {
-            lane.copies(before, |to, from| _ = ntcopy::copy(to, from, Hints::AUTO));
-            lane.copies(calls - before, |to, from| path = ntcopy::copy(to, from, Hints::AUTO));
-        }
-        Some(whole_bytes) => {
-            let mut stream = Stream::known(whole_bytes, Hints::AUTO);
-            lane.copies(before, |to, from| _ = stream.copy(to, from));
-            lane.copies(calls - before, |to, from| path = stream.copy(to, from));
-        }
-    }
+    lane.copies(before, |to, from| _ = ntcopy::copy(to, from, Hints::AUTO));
+    lane.copies(calls - before, |to, from| path = ntcopy::copy(to, from, Hints::AUTO));
     Some(path)
 }
 

@@ -66,6 +66,8 @@ pub struct Lane<'a> {
     pub destination: &'a mut [u8],
     pub stand: &'a mut Stand,
     pub size: usize,
+    /// Whether each destination is read, once it is copied.
+    pub is_read_back: bool,
 }
 
 impl Lane<'_> {
@@ -75,7 +77,10 @@ impl Lane<'_> {
             let (from, to) = (self.stand.source.next(), self.stand.destination.next());
             let source = &self.source[from..from + self.size];
             let destination = &mut self.destination[to..to + self.size];
-            copy(black_box(destination), black_box(source));
+            copy(black_box(&mut *destination), black_box(source));
+            if self.is_read_back {
+                black_box(super::pages::words(black_box(destination)));
+            }
         }
         black_box(&self.destination);
     }
@@ -187,8 +192,14 @@ mod tests {
         let mut source = vec![0; 1000];
         pattern::fill(SEED, 0, &mut source);
         let mut destination = vec![0; 1000];
-        let mut lane =
-            Lane { source: &source, source_start: 0, destination: &mut destination, stand, size };
+        let mut lane = Lane {
+            source: &source,
+            source_start: 0,
+            destination: &mut destination,
+            stand,
+            size,
+            is_read_back: true,
+        };
         run(&mut lane);
     }
 

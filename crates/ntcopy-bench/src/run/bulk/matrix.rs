@@ -113,7 +113,14 @@ mod tests {
         // SAFETY: any number is bytes, and any bytes are numbers.
         let (source, destination) =
             unsafe { (source.align_to::<u8>().1, destination.align_to_mut::<u8>().1) };
-        let mut lane = Lane { source, source_start: 0, destination, stand: &mut stand, size: 392 };
+        let mut lane = Lane {
+            source,
+            source_start: 0,
+            destination,
+            stand: &mut stand,
+            size: 392,
+            is_read_back: false,
+        };
         for task in [MatrixTask::Sum, MatrixTask::Write, MatrixTask::Copy] {
             for way in Task::Matrix(task).ways() {
                 let Way::Walk(through) = way else { panic!("{way} is no walk") };

@@ -75,7 +75,8 @@ fn some_of(page: &[u8]) -> u64 {
     (0..PLACES).map(place).fold(0, u64::wrapping_add)
 }
 
-fn words(bytes: &[u8]) -> u64 {
+/// The sum of all whole numbers of 8 bytes.
+pub fn words(bytes: &[u8]) -> u64 {
     let number = |word: &[u8]| word.try_into().map_or(0, u64::from_ne_bytes);
     bytes.chunks_exact(8).map(number).fold(0, u64::wrapping_add)
 }
@@ -101,7 +102,14 @@ mod tests {
             unsafe { (source.align_to::<u8>().1, destination.align_to_mut::<u8>().1) };
         let places = Places::new(SIZE, SIZE, Heat::Hot);
         let mut stand = Stand { source: places, destination: places };
-        let mut lane = Lane { source, source_start: 0, destination, stand: &mut stand, size: SIZE };
+        let mut lane = Lane {
+            source,
+            source_start: 0,
+            destination,
+            stand: &mut stand,
+            size: SIZE,
+            is_read_back: false,
+        };
         work(&mut lane);
         assert!(lane.destination[SIZE..].iter().all(|byte| *byte == 0xee), "the page behind");
     }

@@ -63,6 +63,8 @@ struct Work {
     machine: Hardware,
     task: Task,
     size: usize,
+    /// Bytes of the source's memory before what is copied from.
+    source_offset: usize,
     stands: Vec<Stand>,
 }
 
@@ -132,20 +134,26 @@ impl Work {
             machine: Hardware::of_machine(),
             task: Task::Matrix(MatrixTask::Sum),
             size: 0,
+            source_offset: 0,
             stands: Vec::new(),
         })
     }
 
     fn cell(&mut self, task: Task, size_bytes: u64, threads: u32) -> Result<Reply, Failure> {
         let (source, destination) = match task {
-            Task::Copy { source, destination } => (source, destination),
+            Task::Copy { source, destination, .. } => (source, destination),
             Task::Fill { destination, .. } => (Heat::Hot, destination),
             Task::Matrix(_) | Task::Pages { .. } => (Heat::Hot, Heat::Hot),
         };
         self.task = task;
         self.size = usize::try_from(size_bytes).unwrap_or(usize::MAX);
         let part = |len: usize| part(len, threads as usize);
-        let (from, to) = (part(self.source.len()), part(self.destination.len()));
+        self.source_offset = match task {
+            Task::Copy { offset_bytes, .. } => offset_bytes as usize,
+            _ => 0,
+        };
+        let source_len = self.source.len().saturating_sub(self.source_offset);
+        let (from, to) = (part(source_len), part(self.destination.len()));
         let needs_source =
             !matches!(task, Task::Fill { .. } | Task::Pages { action: Action::Clear, .. });
         if to < self.size
@@ -180,17 +188,20 @@ impl Work {
 
     fn lanes(&mut self) -> Vec<Lane<'_>> {
         let threads = self.stands.len();
-        let (source, size) = (&self.source[..], self.size);
+        let (source, size) = (&self.source[self.source_offset.min(self.source.len())..], self.size);
+        let offset = self.source_offset;
+        let is_read_back = matches!(self.task, Task::Copy { read_back: ReadBack::All, .. });
         let (from, to) = (part(source.len(), threads), part(self.destination.len(), threads));
         let destinations = self.destination.chunks_mut(to.max(1));
         let lanes = self.stands.iter_mut().zip(destinations).enumerate();
         lanes
             .map(|(thread, (stand, destination))| Lane {
                 source: &source[thread * from..(thread + 1) * from],
-                source_start: (thread * from) as u64,
+                source_start: (offset + thread * from) as u64,
                 destination,
                 stand,
                 size,
+                is_read_back,
             })
             .collect()
     }

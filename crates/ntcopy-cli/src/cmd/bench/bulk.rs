@@ -20,10 +20,11 @@ Examples:
   ntcopy bench memcpy                                    all of them, about a quarter of an hour
   ntcopy bench memcpy --size 256MiB --source cold --destination cold --threads 1
   ntcopy bench memcpy --size 16MiB --modes ours,avx512-nt+t0,movdir64b+t0
+  ntcopy bench memcpy --offset 0,15,33 --read-back none,all --modes ours
 
 Hot: the same buffer in every call. Cold: the next one in a region of four times the last-level \
-cache (--region). Where the destination is cold, the library gets the size of the region as the \
-total of a stream, as it would from a program that streams.
+cache (--region). Where the destination is cold, mode stream says the region's size as the total, \
+as a program does that streams.
 
 Modes beside libc: libc-tuned (glibc with the threshold that CPUID's cache size asks for), libpmem2, \
 llvm-libc and rte-memcpy (if they are there: scripts/copy-peers.sh), ours, stream (ours, in pieces of 64 KiB), and every path of the library by its \
