@@ -90,6 +90,17 @@ impl Facts {
         here::facts()
     }
 
+    /// Whether the level-3 cache can't be what these CPUs have: a hypervisor shows a guest that of the
+    /// whole socket, which others fill too. No Intel CPU has 8 MiB for each of its logical CPUs, and
+    /// no AMD complex more than 96 MiB.
+    pub fn is_l3_doubtful(&self) -> bool {
+        let most_bytes = match self.vendor {
+            Vendor::Amd => 96 << 20,
+            Vendor::Intel | Vendor::Other => u64::from(self.l3_shared_by_cpus) * (8 << 20),
+        };
+        self.is_guest && self.l3_bytes > most_bytes
+    }
+
     /// A CPU that says nothing.
     pub const UNKNOWN: Facts = Facts {
         vendor: Vendor::Other,

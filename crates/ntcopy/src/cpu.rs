@@ -11,6 +11,8 @@ mod x86;
 
 pub use features::{FEATURES, Feature, Use};
 
+use crate::arch::{Facts, Vendor};
+
 /// What a cache holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CacheKind {
@@ -122,6 +124,29 @@ impl Cpu {
     /// Whether the CPU has a feature, by its name in [`FEATURES`].
     pub fn has(&self, feature: &str) -> bool {
         self.features.contains(&feature)
+    }
+
+    /// Why the size of the level-3 cache is not to be believed, in a sentence, if it isn't.
+    pub fn doubt(&self) -> Option<String> {
+        let l3 = self.caches.iter().find(|cache| cache.level == 3)?;
+        let cpus = l3.shared_by_cpus.unwrap_or(1);
+        let facts = Facts {
+            vendor: match self.vendor.as_str() {
+                "AuthenticAMD" | "HygonGenuine" => Vendor::Amd,
+                _ => Vendor::Other,
+            },
+            is_guest: self.hypervisor.is_some(),
+            l3_bytes: l3.size_bytes,
+            l3_shared_by_cpus: cpus,
+            ..Facts::UNKNOWN
+        };
+        facts.is_l3_doubtful().then(|| {
+            format!(
+                "CPUID says {} MiB of level-3 cache for {cpus} CPUs, which no such CPU has: the \
+                 hypervisor shows the whole socket's, and other guests fill it too",
+                l3.size_bytes >> 20
+            )
+        })
     }
 
     /// In which caches CPUID and sysfs disagree, a sentence each. Empty if either is silent.
@@ -252,6 +277,19 @@ mod tests {
                 "level 4 unified: in sysfs, not in CPUID",
             ]
         );
+    }
+
+    #[test]
+    fn a_cache_that_a_hypervisor_exaggerates_is_doubted() {
+        let mut cpu = some_cpu();
+        (cpu.vendor, cpu.hypervisor) = ("GenuineIntel".into(), Some("KVMKVMKVM".into()));
+        cpu.caches[3] =
+            Cache { shared_by_cpus: Some(2), ..cache(3, CacheKind::Unified, 480 << 20) };
+        let doubt = cpu.doubt().unwrap();
+        assert!(doubt.starts_with("CPUID says 480 MiB of level-3 cache for 2 CPUs"), "{doubt}");
+        cpu.hypervisor = None;
+        assert_eq!(cpu.doubt(), None, "CPUID is the CPU's own there");
+        assert_eq!(some_cpu().doubt(), None);
     }
 
     #[test]

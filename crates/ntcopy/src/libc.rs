@@ -36,13 +36,14 @@ pub struct Libc {
     pub l3_believed_bytes: Option<u64>,
 }
 
-/// A belief that is far from what CPUID's modern leaf says, and how to correct it.
+/// A belief that is far from what CPUID's modern leaf says, or that nothing speaks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// What is off, in a sentence.
     pub what: String,
-    /// The environment variable that corrects it: `GLIBC_TUNABLES=…`.
-    pub fix: String,
+    /// The environment variable that corrects it, where the right number is known:
+    /// `GLIBC_TUNABLES=…`.
+    pub fix: Option<String>,
 }
 
 impl Libc {
@@ -81,13 +82,16 @@ impl Libc {
     /// The yardstick is three quarters of the level-3 cache that one CPU sees, the upper end of
     /// what glibc itself aims at. Between a sixteenth of that cache and all of it nothing is
     /// said: releases differ there by design, and by how many threads share the cache. A
-    /// threshold that `GLIBC_TUNABLES` sets is a user's choice and no belief.
+    /// threshold that `GLIBC_TUNABLES` sets is a user's choice and no belief. Nor is anything said
+    /// where the cache's size [is doubtful](Cpu::doubt). Where CPUID tells of no such cache, a
+    /// threshold that fits hardly any server's is named.
     pub fn warning(&self, cpu: &Cpu) -> Option<Warning> {
-        let l3 = cpu.l3_bytes().filter(|bytes| *bytes > 0)?;
-        if self.name != "glibc" || self.memcpy_threshold_chosen {
+        if self.name != "glibc" || self.memcpy_threshold_chosen || cpu.doubt().is_some() {
             return None;
         }
-        let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+        let Some(l3) = cpu.l3_bytes().filter(|bytes| *bytes > 0) else {
+            return self.unfounded();
+        };
         let mut wrong = Vec::new();
         match self.memcpy_nt_threshold_bytes {
             Some(bytes) if bytes > l3 => wrong.push(format!(
@@ -123,9 +127,35 @@ impl Libc {
                 wrong.join(", and "),
                 mib(l3)
             ),
-            fix: format!("GLIBC_TUNABLES={MEMCPY_TUNABLE}={}", corrected_threshold_bytes(l3)),
+            fix: Some(tunable(corrected_threshold_bytes(l3))),
         })
     }
+
+    /// What is said of a threshold where no level-3 cache is known.
+    fn unfounded(&self) -> Option<Warning> {
+        let threshold = self.memcpy_nt_threshold_bytes.filter(|bytes| *bytes < LEAST_FITTING_BYTES);
+        threshold.map(|bytes| Warning {
+            what: format!(
+                "{}: its memcpy goes non-temporal from {} KiB on, and CPUID tells of no level-3 cache: \
+                 if a hypervisor hides it, that is far too low; set {MEMCPY_TUNABLE} to three quarters \
+                 of it",
+                self.label(),
+                bytes >> 10
+            ),
+            fix: None,
+        })
+    }
+}
+
+/// Three quarters of the smallest level-3 cache that a server's CPU has had for ten years.
+const LEAST_FITTING_BYTES: u64 = 6 << 20;
+
+fn tunable(bytes: u64) -> String {
+    format!("GLIBC_TUNABLES={MEMCPY_TUNABLE}={bytes}")
+}
+
+fn mib(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }
 
 /// Three quarters of the level-3 cache that a CPU sees: where a copy has surely outgrown it.

@@ -151,7 +151,10 @@ fn unknown_caches(cpu: &Cpu, libc: &Libc) -> Option<Warning> {
 fn warnings(cpu: &Cpu, libc: &Libc) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if let Some(warning) = libc.warning(cpu) {
-        warnings.push(Warning { what: warning.what, fix: Some(warning.fix) });
+        warnings.push(Warning { what: warning.what, fix: warning.fix });
+    }
+    if let Some(what) = cpu.doubt() {
+        warnings.push(Warning { what, fix: None });
     }
     warnings.extend(unknown_caches(cpu, libc));
     let disagreements = cpu.disagreements();

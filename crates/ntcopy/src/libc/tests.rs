@@ -101,7 +101,7 @@ fn the_whole_sockets_cache_is_a_warning_with_its_cause_and_its_cure() {
          0x80000006: the whole socket); CPUID's modern leaf says that one CPU sees 32.0 MiB"
     );
     let expected = "GLIBC_TUNABLES=glibc.cpu.x86_non_temporal_threshold=25165824";
-    assert_eq!(warning.fix, expected);
+    assert_eq!(warning.fix.as_deref(), Some(expected));
 }
 
 #[test]
@@ -119,11 +119,32 @@ fn a_threshold_far_below_the_cache_is_a_warning_without_the_sockets_cause() {
 }
 
 #[test]
-fn a_chosen_threshold_another_libc_or_no_level_three_are_not_judged() {
+fn a_chosen_threshold_and_another_libc_are_not_judged() {
     let wrong = glibc(288 * MIB, 384 * MIB);
     let cpu = cpu(32 * MIB, 384 * MIB);
     let chosen = Libc { memcpy_threshold_chosen: true, ..wrong.clone() };
     assert_eq!(chosen.warning(&cpu), None);
-    assert_eq!(Libc { name: "musl".into(), ..wrong.clone() }.warning(&cpu), None);
-    assert_eq!(wrong.warning(&Cpu { caches: Vec::new(), ..cpu }), None);
+    assert_eq!(Libc { name: "musl".into(), ..wrong }.warning(&cpu), None);
+}
+
+#[test]
+fn a_low_threshold_is_named_where_no_level_three_is_known() {
+    let hidden = Cpu { caches: Vec::new(), ..cpu(32 * MIB, 0) };
+    let warning = glibc(384 << 10, 0).warning(&hidden).unwrap();
+    let expected = "glibc 2.36: its memcpy goes non-temporal from 384 KiB on, and CPUID tells of no \
+                    level-3 cache";
+    assert!(warning.what.starts_with(expected), "{}", warning.what);
+    assert_eq!(warning.fix, None, "nobody knows the number");
+    assert_eq!(glibc(24 * MIB, 0).warning(&hidden), None);
+    let chosen = Libc { memcpy_threshold_chosen: true, ..glibc(384 << 10, 0) };
+    assert_eq!(chosen.warning(&hidden), None);
+}
+
+#[test]
+fn a_cache_that_is_doubted_judges_nothing() {
+    let mut guest = cpu(480 * MIB, 480 * MIB);
+    guest.hypervisor = Some("KVMKVMKVM".into());
+    assert_eq!(glibc(24 * MIB, 32 * MIB).warning(&guest), None);
+    guest.hypervisor = None;
+    assert!(glibc(24 * MIB, 32 * MIB).warning(&guest).is_some());
 }
