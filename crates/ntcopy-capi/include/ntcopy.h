@@ -84,13 +84,16 @@ int ntcopy_init(const char **message);
 
 /*
  * What you know about the bytes of either side: one of two bits, or neither
- * where you don't know. Both bits of a side, and any other bit, are -EINVAL.
+ * where you don't know; and whether the source is in no cache, as what a device
+ * has written or what much was read since. Both bits of a side, and any other
+ * bit, are -EINVAL.
  */
 #define NTCOPY_AUTO		0x0U	/* nothing: the library decides by the size of the whole */
 #define NTCOPY_SRC_TEMPORAL	0x1U	/* what is read stays in use: keep it in the cache */
 #define NTCOPY_SRC_NONTEMPORAL	0x2U	/* what is read is not looked at again soon */
 #define NTCOPY_DST_TEMPORAL	0x4U	/* what is written is looked at soon: into the cache */
 #define NTCOPY_DST_NONTEMPORAL	0x8U	/* what is written is not looked at soon */
+#define NTCOPY_SRC_COLD		0x10U	/* what is read is in no cache */
 #define NTCOPY_TEMPORAL		(NTCOPY_SRC_TEMPORAL | NTCOPY_DST_TEMPORAL)
 #define NTCOPY_NONTEMPORAL	(NTCOPY_SRC_NONTEMPORAL | NTCOPY_DST_NONTEMPORAL)
 

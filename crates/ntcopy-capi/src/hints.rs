@@ -1,4 +1,4 @@
-//! Hints as C has them: one word, two bits a side.
+//! Hints as C has them: one word, two bits a side, and one for a cold source.
 
 use std::ffi::c_uint;
 
@@ -15,16 +15,20 @@ pub const NTCOPY_DST_TEMPORAL: c_uint = 0x4;
 /// The destination is not looked at soon.
 pub const NTCOPY_DST_NONTEMPORAL: c_uint = 0x8;
 
+/// The source is in no cache.
+pub const NTCOPY_SRC_COLD: c_uint = 0x10;
+
 /// The hints that a word stands for. A bit that means nothing, or both bits of a side, can't be
 /// meant.
 #[inline]
 pub(crate) fn decode(hints: c_uint) -> Result<Hints, Errno> {
     // Two bits side by side, of which the lower is a side's first.
     let both_of_a_side = hints & (hints >> 1) & 0b0101;
-    if hints >> 4 != 0 || both_of_a_side != 0 {
+    if hints >> 5 != 0 || both_of_a_side != 0 {
         return Err(Errno::INVALID);
     }
-    Ok(Hints { source: side(hints & 3), destination: side(hints >> 2) })
+    let both = Hints::new(side(hints & 3), side(hints >> 2 & 3));
+    Ok(if hints & NTCOPY_SRC_COLD == 0 { both } else { both.from_cold() })
 }
 
 #[inline]
@@ -50,10 +54,12 @@ mod tests {
                     .zip(*destination)
                     .map(|(source, destination)| Hints::new(source, destination))
                     .ok_or(Errno::INVALID);
-                assert_eq!(decode(source_bits | destination_bits << 2), expected);
+                let word = source_bits | destination_bits << 2;
+                assert_eq!(decode(word), expected);
+                assert_eq!(decode(word | NTCOPY_SRC_COLD), expected.map(Hints::from_cold));
             }
         }
-        for bit in 4..c_uint::BITS {
+        for bit in 5..c_uint::BITS {
             assert_eq!(decode(1 << bit), Err(Errno::INVALID), "bit {bit}");
         }
     }

@@ -40,6 +40,7 @@ pub fn fill_backend(method: Method) -> Option<&'static FillBackend> {
 
 /// Who made the CPU, as far as that matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Vendor {
     /// Intel.
     Intel,
@@ -51,6 +52,7 @@ pub enum Vendor {
 
 /// What CPUID says that a policy can be made of. Sizes are in bytes, and 0 where it doesn't say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Facts {
     /// Who made the CPU.
     pub vendor: Vendor,
@@ -66,6 +68,9 @@ pub struct Facts {
     pub has_avx2: bool,
     /// AVX-512F, and the system saves its registers.
     pub has_avx512: bool,
+    /// AVX-512 VBMI2, which came with Ice Lake and Zen 4: earlier CPUs slow down all else by
+    /// registers of 64 bytes.
+    pub has_avx512_vbmi2: bool,
     /// MOVDIR64B.
     pub has_movdir64b: bool,
     /// CLZERO.
@@ -74,7 +79,7 @@ pub struct Facts {
     pub has_clflushopt: bool,
     /// The level-1 data cache.
     pub l1d_bytes: u64,
-    /// The level-2 cache.
+    /// The level-2 cache; [`ASSUMED_L2_BYTES`] where it doesn't say.
     pub l2_bytes: u64,
     /// Logical CPUs that share the level-2 cache, at most.
     pub l2_shared_by_cpus: u32,
@@ -83,6 +88,9 @@ pub struct Facts {
     /// Logical CPUs that share the level-3 cache, at most; a hypervisor may say its guest's.
     pub l3_shared_by_cpus: u32,
 }
+
+/// A level-2 cache of which CPUID says nothing, as some hypervisors have it.
+pub const ASSUMED_L2_BYTES: u64 = 1 << 20;
 
 impl Facts {
     /// Asks the CPU that the calling thread runs on.
@@ -110,11 +118,12 @@ impl Facts {
         has_fsrm: false,
         has_avx2: false,
         has_avx512: false,
+        has_avx512_vbmi2: false,
         has_movdir64b: false,
         has_clzero: false,
         has_clflushopt: false,
         l1d_bytes: 0,
-        l2_bytes: 0,
+        l2_bytes: ASSUMED_L2_BYTES,
         l2_shared_by_cpus: 1,
         l3_bytes: 0,
         l3_shared_by_cpus: 1,

@@ -28,13 +28,16 @@ impl Hint {
     }
 }
 
-/// The hints of a copy, one a side.
+/// The hints of a copy, one a side, and where its source is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub struct Hints {
     /// The bytes that are read.
     pub source: Hint,
     /// The bytes that are written.
     pub destination: Hint,
+    /// The bytes that are read are in no cache: they come from a device, or much was read since.
+    pub is_source_cold: bool,
 }
 
 impl Hints {
@@ -51,6 +54,12 @@ impl Hints {
 
     /// A hint for each side.
     pub const fn new(source: Hint, destination: Hint) -> Hints {
-        Hints { source, destination }
+        Hints { source, destination, is_source_cold: false }
+    }
+
+    /// The same of a source that is in no cache. [`Hint::Auto`] can't know that, and goes by what
+    /// loses for none.
+    pub const fn from_cold(self) -> Hints {
+        Hints { is_source_cold: true, ..self }
     }
 }

@@ -15,7 +15,7 @@ mod size;
 mod tests;
 
 use crate::arch;
-pub use crate::arch::{Facts, Vendor};
+pub use crate::arch::{ASSUMED_L2_BYTES, Facts, Vendor};
 use crate::hint::{Hint, Hints};
 use crate::path::{Method, Path, Prefetch, Turns};
 
@@ -28,6 +28,7 @@ pub const NEVER: u64 = u64::MAX;
 
 /// The thresholds, and the methods on either side of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "std", serde(deny_unknown_fields))]
 pub struct Policy {
@@ -49,8 +50,8 @@ pub struct Policy {
     pub flush_source_from_bytes: u64,
     /// Which pages the library's own copies take in turn, where a call is long enough.
     pub turns: Turns,
-    /// Bytes of one call from which they do; of a source whose hint is [`Hint::Nontemporal`], and
-    /// so surely isn't in the cache, from one group of pages on.
+    /// Bytes of one call from which they do; of a source that is cold or whose hint is
+    /// [`Hint::Nontemporal`], from one group of pages on.
     #[cfg_attr(feature = "std", serde(with = "size"))]
     pub turns_from_bytes: u64,
     /// What non-temporal fills are made of, for values other than zero.
@@ -59,19 +60,19 @@ pub struct Policy {
     pub zero_method: Method,
     /// What temporal copies of a non-temporal source are made of.
     pub nontemporal_source_method: Method,
-    /// Temporal copies in one call are `rep movsb` from this number of bytes on…
+    /// Other temporal copies in one call are `rep movsb` from this number of bytes on…
     #[cfg_attr(feature = "std", serde(with = "size"))]
     pub rep_movsb_from_bytes: u64,
     /// …and below this one.
     #[cfg_attr(feature = "std", serde(with = "size"))]
     pub rep_movsb_below_bytes: u64,
-    /// What other temporal copies in one call are made of, from
+    /// What temporal copies of a cold source in one call are made of, from
     /// [`temporal_from_bytes`](Policy::temporal_from_bytes) on.
     pub temporal_method: Method,
     /// Bytes of one call from which they are…
     #[cfg_attr(feature = "std", serde(with = "size"))]
     pub temporal_from_bytes: u64,
-    /// …and below which. The others are the C library's.
+    /// …and below which.
     #[cfg_attr(feature = "std", serde(with = "size"))]
     pub temporal_below_bytes: u64,
     /// Temporal fills in one call are `rep stosb` from this number of bytes on…
@@ -81,9 +82,13 @@ pub struct Policy {
     #[cfg_attr(feature = "std", serde(with = "size"))]
     pub rep_stosb_below_bytes: u64,
     /// Bytes of one call from which the C library can't be trusted to be temporal, so that
-    /// [`Hint::Temporal`] gets `rep movsb` or `rep stosb` instead.
+    /// [`Hint::Temporal`] gets the two methods below instead.
     #[cfg_attr(feature = "std", serde(with = "size"))]
     pub libc_temporal_below_bytes: u64,
+    /// What such copies are made of.
+    pub insisted_copy_method: Method,
+    /// What such fills are made of.
+    pub insisted_fill_method: Method,
 }
 
 impl Policy {
@@ -108,6 +113,8 @@ impl Policy {
         rep_stosb_from_bytes: NEVER,
         rep_stosb_below_bytes: NEVER,
         libc_temporal_below_bytes: NEVER,
+        insisted_copy_method: Method::Libc,
+        insisted_fill_method: Method::Libc,
     };
 
     /// What the CPU that the calling thread runs on makes of itself.
@@ -138,28 +145,26 @@ impl Policy {
         let method = match hints.source {
             _ if is_streamed => self.copy_method,
             Hint::Nontemporal => self.nontemporal_source_method,
-            _ => self.temporal_copy(len, hints.destination),
+            _ => self.temporal_copy(len, hints),
         };
         if method == Method::Libc {
             return Path::LIBC;
         }
         // Within the caches, where nothing says that the source is not, turns cost a tenth.
-        let turns = match hints.source {
-            Hint::Auto | Hint::Temporal if !is_streamed => Turns::NONE,
-            source => self.turns_of(len, source),
-        };
+        let is_cold = hints.is_source_cold || hints.source == Hint::Nontemporal;
+        let has_turns = is_streamed || is_cold;
+        let turns = if has_turns { self.turns_of(len, is_cold) } else { Turns::NONE };
         match arch::copy_backend(method) {
             Some(backend) => backend.nearest(prefetch, turns),
             None => Path::LIBC,
         }
     }
 
-    fn turns_of(&self, len: u64, source: Hint) -> Turns {
-        let from_bytes = match source {
-            Hint::Nontemporal if self.turns_from_bytes != NEVER => {
-                self.turns_from_bytes.min(self.turns.group_bytes())
-            }
-            _ => self.turns_from_bytes,
+    fn turns_of(&self, len: u64, is_cold: bool) -> Turns {
+        let from_bytes = if is_cold && self.turns_from_bytes != NEVER {
+            self.turns_from_bytes.min(self.turns.group_bytes())
+        } else {
+            self.turns_from_bytes
         };
         if len >= from_bytes { self.turns } else { Turns::NONE }
     }
@@ -182,13 +187,11 @@ impl Policy {
     }
 
     /// Copies whose whole is below this number of bytes are [`Path::LIBC`], unless one of their
-    /// hints is [`Hint::Nontemporal`].
+    /// hints is [`Hint::Nontemporal`] or their source is cold.
     pub fn plain_copies_below_bytes(&self) -> u64 {
         let is_rep_used = self.rep_movsb_from_bytes < self.rep_movsb_below_bytes;
-        let is_own_used = self.temporal_from_bytes < self.temporal_below_bytes;
         self.copy_nontemporal_from_bytes
             .min(if is_rep_used { self.rep_movsb_from_bytes } else { NEVER })
-            .min(if is_own_used { self.temporal_from_bytes } else { NEVER })
             .min(self.libc_temporal_below_bytes)
     }
 
@@ -201,14 +204,16 @@ impl Policy {
             .min(self.libc_temporal_below_bytes)
     }
 
-    fn temporal_copy(&self, len: u64, destination: Hint) -> Method {
-        let is_insisted = destination == Hint::Temporal && len >= self.libc_temporal_below_bytes;
-        if (self.rep_movsb_from_bytes..self.rep_movsb_below_bytes).contains(&len) {
-            Method::RepMovsb
-        } else if (self.temporal_from_bytes..self.temporal_below_bytes).contains(&len) {
+    fn temporal_copy(&self, len: u64, hints: Hints) -> Method {
+        let is_insisted =
+            hints.destination == Hint::Temporal && len >= self.libc_temporal_below_bytes;
+        let is_own = (self.temporal_from_bytes..self.temporal_below_bytes).contains(&len);
+        if is_own && hints.is_source_cold {
             self.temporal_method
-        } else if is_insisted {
+        } else if (self.rep_movsb_from_bytes..self.rep_movsb_below_bytes).contains(&len) {
             Method::RepMovsb
+        } else if is_insisted {
+            self.insisted_copy_method
         } else {
             Method::Libc
         }
@@ -217,19 +222,25 @@ impl Policy {
     fn temporal_fill(&self, len: u64, hint: Hint) -> Method {
         let is_insisted = hint == Hint::Temporal && len >= self.libc_temporal_below_bytes;
         let is_in_range = (self.rep_stosb_from_bytes..self.rep_stosb_below_bytes).contains(&len);
-        if is_insisted || is_in_range { Method::RepStosb } else { Method::Libc }
+        if is_in_range {
+            Method::RepStosb
+        } else if is_insisted {
+            self.insisted_fill_method
+        } else {
+            Method::Libc
+        }
     }
 
     /// The first method that this CPU can't do, and the field that names it. A policy without one
     /// may be used.
     pub fn unavailable(&self) -> Option<(&'static str, Method)> {
-        let copies = [
-            ("copy_method", self.copy_method),
-            ("nontemporal_source_method", self.nontemporal_source_method),
-            ("temporal_method", self.temporal_method),
+        let copies = [("copy_method", self.copy_method)].into_iter().chain(self.temporal_copies());
+        let fills = [
+            ("fill_method", self.fill_method),
+            ("zero_method", self.zero_method),
+            ("insisted_fill_method", self.insisted_fill_method),
         ];
-        let fills = [("fill_method", self.fill_method), ("zero_method", self.zero_method)];
-        let copies = copies.into_iter().filter(|(_, method)| {
+        let copies = copies.filter(|(_, method)| {
             arch::copy_backend(*method).is_none_or(|backend| !backend.is_available())
         });
         let fills = fills.into_iter().filter(|(name, method)| {
@@ -238,5 +249,20 @@ impl Policy {
             })
         });
         copies.chain(fills).next()
+    }
+
+    /// The first field for bytes that are to stay in the caches whose method takes them past those.
+    /// A policy without one may be used.
+    pub fn nontemporal(&self) -> Option<(&'static str, Method)> {
+        let fill = ("insisted_fill_method", self.insisted_fill_method);
+        self.temporal_copies().into_iter().chain([fill]).find(|(_, method)| method.is_nontemporal())
+    }
+
+    fn temporal_copies(&self) -> [(&'static str, Method); 3] {
+        [
+            ("nontemporal_source_method", self.nontemporal_source_method),
+            ("temporal_method", self.temporal_method),
+            ("insisted_copy_method", self.insisted_copy_method),
+        ]
     }
 }

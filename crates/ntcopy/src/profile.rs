@@ -92,6 +92,7 @@ pub struct Profile {
 
 /// Why a profile can't be used or written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ProfileError {
     /// The file can't be read.
     #[error("cannot read the profile {}: {cause}", path.display())]
@@ -143,6 +144,20 @@ pub enum ProfileError {
         /// What it says.
         method: Method,
     },
+    /// The profile takes bytes past the caches that are to stay in them.
+    #[error(
+        "the profile {} says {field} = \"{}\", whose stores go past the caches: temporal copies take \
+         another; measure it anew with: ntcopy footprint calibrate",
+        path.display(), method.name()
+    )]
+    Nontemporal {
+        /// The file.
+        path: PathBuf,
+        /// The field.
+        field: &'static str,
+        /// What it says.
+        method: Method,
+    },
     /// There is no home folder to put a profile into.
     #[error("neither XDG_CONFIG_HOME nor HOME is set: say where the profile is to go")]
     NoHome,
@@ -166,6 +181,9 @@ impl Profile {
             .map_err(|what| ProfileError::Format { path: path.to_owned(), what })?;
         if let Some(difference) = profile.machine.difference(&here()) {
             return Err(ProfileError::OtherMachine { path: path.to_owned(), difference });
+        }
+        if let Some((field, method)) = profile.policy.nontemporal() {
+            return Err(ProfileError::Nontemporal { path: path.to_owned(), field, method });
         }
         match profile.policy.unavailable() {
             None => Ok(profile),

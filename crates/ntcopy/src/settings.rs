@@ -44,6 +44,7 @@ fn install(policy: &Policy) {
 #[inline]
 pub(crate) fn is_plain_copy(total_bytes: u64, hints: Hints) -> bool {
     total_bytes < PLAIN_COPIES_BELOW.load(Ordering::Relaxed)
+        && !hints.is_source_cold
         && hints.source != Hint::Nontemporal
         && hints.destination != Hint::Nontemporal
 }

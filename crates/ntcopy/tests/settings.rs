@@ -106,10 +106,12 @@ fn a_profile_is_gone_by_and_another_machines_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("profile.toml");
     let name = path.to_str().unwrap();
+    let mut policy = Policy::for_cpu();
+    policy.copy_nontemporal_from_bytes = 4096;
     let mut profile = Profile {
         date: "2026-11-21".into(),
         machine: Machine::this(),
-        policy: Policy { copy_nontemporal_from_bytes: 4096, ..Policy::for_cpu() },
+        policy,
         measured: Default::default(),
     };
     profile.write(&path).unwrap();

@@ -36,6 +36,11 @@ pub fn from_size(scores: &[(u64, f64)]) -> Option<u64> {
     best.1
 }
 
+/// The size from which on no score is below `least`. Sizes are in ascending order.
+pub fn safe_from(scores: &[(u64, f64)], least: f64) -> Option<u64> {
+    scores.iter().rev().take_while(|(_, score)| *score >= least).last().map(|(size, _)| *size)
+}
+
 /// The longest run of sizes with scores of at least `least`: from a size, and below a size (none
 /// if it goes on to the last). None if there is no such run of two sizes or more: one alone is
 /// chance.
@@ -75,6 +80,13 @@ mod tests {
         assert_eq!(from_size(&[(1, 1.1), (2, 0.5), (4, 1.1)]), Some(4));
         assert_eq!(from_size(&[(1, 1.5), (2, 0.5)]), None);
         assert_eq!(from_size(&[]), None);
+    }
+
+    #[test]
+    fn a_size_is_safe_where_none_above_it_loses() {
+        assert_eq!(safe_from(&[(1, 0.9), (2, 1.1), (4, 0.9), (8, 1.0), (16, 1.2)], 0.95), Some(8));
+        assert_eq!(safe_from(&[(1, 1.1), (2, 0.5)], 0.95), None);
+        assert_eq!(safe_from(&[], 0.95), None);
     }
 
     #[test]

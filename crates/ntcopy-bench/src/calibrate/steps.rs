@@ -2,13 +2,13 @@
 
 use ntcopy::arch::{COPY_BACKENDS, FILL_BACKENDS};
 use ntcopy::policy::{Facts, NEVER, Policy};
-use ntcopy::{Method, Path, Turns};
+use ntcopy::{Hints, Method, Path, Turns};
 use ntcopy_record::MISSES_PERMILLE;
 use ntcopy_record::stats::{interval, median};
 
-use super::decide::{best, from_size, range, ratios};
+use super::decide::{best, from_size, range, ratios, safe_from};
 use super::meter::Meter;
-use crate::experiment::bulk::{Heat, Task, Way};
+use crate::experiment::bulk::{Heat, ReadBack, Task, Way};
 use crate::plan::bulk::Resources;
 use crate::run::Failure;
 
@@ -29,6 +29,26 @@ const LEAST_TEMPORAL_BYTES: u64 = 16 << 10;
 const COLD: Task = Task::copy(Heat::Cold, Heat::Cold);
 const FROM_COLD: Task = Task::copy(Heat::Cold, Heat::Hot);
 const HOT: Task = Task::copy(Heat::Hot, Heat::Hot);
+/// What a copy that nothing is known of may be: within buffers in use or between fresh ones, read or
+/// not, and its source where it happens to begin.
+const ANY: [Task; 4] = [
+    HOT,
+    COLD,
+    Task::Copy {
+        source: Heat::Hot,
+        destination: Heat::Hot,
+        offset_bytes: 15,
+        read_back: ReadBack::All,
+    },
+    Task::Copy {
+        source: Heat::Cold,
+        destination: Heat::Hot,
+        offset_bytes: 33,
+        read_back: ReadBack::All,
+    },
+];
+/// An interval that lies wholly below this is a loss: such a copy is the C library's.
+const LOSS: f64 = 0.95;
 
 /// Asks all of them; what nothing is measured for stays as it was.
 pub fn all(
@@ -37,10 +57,11 @@ pub fn all(
     before: Policy,
 ) -> Result<Policy, Failure> {
     let sizes = sizes(resources, meter.region_bytes());
-    let fresh = |in_cache| sizes.iter().filter(|size| **size > in_cache).count();
-    let temporal = temporal_sizes().count();
-    let comparisons = 2 + TURNS_BYTES.len() + 2 + 2 * sizes.len() + 2 * temporal;
-    meter.expect((comparisons + fresh(l2_bytes() / 2) + fresh(l2_bytes())) as u64);
+    let large = |least: u64| sizes.iter().filter(|size| **size >= least).count();
+    let comparisons = 2 + TURNS_BYTES.len() + 2 + 2 * sizes.len() + temporal_sizes().count();
+    let beside =
+        (ANY.len() - 1) * large(least_bytes(l2_bytes() / 2)) + large(least_bytes(l2_bytes()));
+    meter.expect((comparisons + beside) as u64);
     let mut policy = before;
     copy_method(meter, &mut policy)?;
     turns_from(meter, &mut policy)?;
@@ -60,11 +81,11 @@ fn sizes(resources: &Resources, region_bytes: u64) -> Vec<u64> {
 /// Which stores, with which prefetch, and then which pages in turn. CPUID's choice stays unless
 /// another is surely faster.
 fn copy_method(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Failure> {
-    let chosen = policy.choose_copy(LARGE_BYTES as usize, NEVER, ntcopy::Hints::AUTO);
+    let chosen = policy.choose_copy(LARGE_BYTES as usize, NEVER, Hints::AUTO);
     if !chosen.is_nontemporal() {
         return Ok(());
     }
-    let rows = COPY_BACKENDS.iter().filter(|row| row.method.is_nontemporal() && row.is_available());
+    let rows = COPY_BACKENDS.iter().filter(|row| is_for_here(row.method) && row.is_available());
     // PREFETCHNTA and flushing are what the source's hint asks for, not a matter of speed.
     let paths: Vec<Path> =
         rows.flat_map(|row| row.paths()).filter(|path| !path.source_is_nontemporal()).collect();
@@ -74,6 +95,13 @@ fn copy_method(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Failure
     (policy.copy_method, policy.copy_prefetch) = (path.method, path.prefetch);
     policy.turns = path.turns;
     Ok(())
+}
+
+/// Whether non-temporal stores are to be tried: not those of 64 bytes where all else on the CPU
+/// slows down by them.
+fn is_for_here(method: Method) -> bool {
+    let is_slow = method == Method::Avx512Nt && !Facts::detect().has_avx512_vbmi2;
+    method.is_nontemporal() && !is_slow
 }
 
 /// The first path, unless another is surely faster.
@@ -114,7 +142,7 @@ fn fill_methods(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Failur
             continue;
         }
         let rows = FILL_BACKENDS.iter().filter(|row| {
-            row.method.is_nontemporal() && row.is_available() && row.can_fill_with(value)
+            is_for_here(row.method) && row.is_available() && row.can_fill_with(value)
         });
         let others = rows.map(|row| row.method).filter(|method| *method != *chosen);
         let methods: Vec<Method> = [*chosen].into_iter().chain(others).collect();
@@ -128,13 +156,13 @@ fn fill_methods(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Failur
 /// The size from which on copies are non-temporal, and those between which they are `rep movsb`.
 fn copy_sizes(meter: &mut Meter<'_>, sizes: &[u64], policy: &mut Policy) -> Result<(), Failure> {
     let whole = |size: u64| {
-        let hints = ntcopy::Hints::NONTEMPORAL_DESTINATION;
+        let hints = Hints::NONTEMPORAL_DESTINATION;
         Way::Copy(policy.choose_copy(size as usize, size, hints))
     };
     let rep = Way::Copy(Path::of(Method::RepMovsb));
     // What is copied and what becomes of it both want resources.
-    let found = by_size(meter, sizes, l2_bytes() / 2, &[HOT, COLD], rep, &whole)?;
-    policy.copy_nontemporal_from_bytes = found.nontemporal_from;
+    let found = by_size(meter, sizes, least_bytes(l2_bytes() / 2), &ANY, rep, &whole)?;
+    policy.copy_nontemporal_from_bytes = safe_from(&found.scores(f64::min), LOSS).unwrap_or(NEVER);
     (policy.rep_movsb_from_bytes, policy.rep_movsb_below_bytes) = found.rep;
     Ok(())
 }
@@ -146,9 +174,8 @@ fn temporal_sizes() -> impl Iterator<Item = u64> {
         .take_while(move |size| *size <= last)
 }
 
-/// The sizes between which temporal copies are the library's own: into a buffer in use, out of
-/// memory and out of one in use. With AVX-512 only where CPUID chose it, since earlier CPUs slow
-/// down everything else by it.
+/// The sizes between which temporal copies of a cold source are the library's own. With AVX-512 only
+/// where CPUID chose it, since earlier CPUs slow down everything else by it.
 fn temporal_copies(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Failure> {
     let method = match policy.temporal_method {
         Method::Libc => Method::Avx2,
@@ -158,40 +185,22 @@ fn temporal_copies(meter: &mut Meter<'_>, policy: &mut Policy) -> Result<(), Fai
     if !COPY_BACKENDS.iter().any(|row| row.method == method && row.is_available()) {
         return Ok(());
     }
-    let always = Policy {
-        temporal_method: method,
-        temporal_from_bytes: 0,
-        rep_movsb_from_bytes: NEVER,
-        ..*policy
-    };
+    let mut always = *policy;
+    (always.temporal_method, always.temporal_from_bytes) = (method, 0);
+    let from_cold = Hints::AUTO.from_cold();
     let mut scores = Vec::new();
     for size in temporal_sizes() {
-        let ours = always.choose_copy(size as usize, size, ntcopy::Hints::AUTO);
-        let otherwise = policy.choose_copy(size as usize, size, ntcopy::Hints::AUTO);
-        let ways = [Way::Copy(otherwise), Way::Copy(ours)];
-        let cold = meter.compare(FROM_COLD, size, &ways)?;
-        let used = meter.compare(HOT, size, &ways)?;
-        scores.push((size, mean_gain(&cold, &used)));
+        let ours = always.choose_copy(size as usize, size, from_cold);
+        let otherwise = policy.choose_copy(size as usize, size, from_cold);
+        let rates = meter.compare(FROM_COLD, size, &[Way::Copy(otherwise), Way::Copy(ours)])?;
+        scores.push((size, interval(&ratios(&rates[1], &rates[0]), MISSES_PERMILLE).0));
     }
     if let Some((from, below)) = range(&scores, MARGIN) {
         let end = scores.last().map_or(NEVER, |(size, _)| size + 1);
         policy.temporal_method = method;
-        let below = below.unwrap_or(end);
-        (policy.temporal_from_bytes, policy.temporal_below_bytes) = (from, below);
-        // `rep movsb` comes first where the ranges overlap.
-        if from <= policy.rep_movsb_from_bytes {
-            policy.rep_movsb_from_bytes = policy.rep_movsb_from_bytes.max(below);
-        }
+        (policy.temporal_from_bytes, policy.temporal_below_bytes) = (from, below.unwrap_or(end));
     }
     Ok(())
-}
-
-/// The least that the second way gains for sure over the first, in the mean of both tasks.
-fn mean_gain(cold: &[Vec<f64>], used: &[Vec<f64>]) -> f64 {
-    let gain = |rates: &[Vec<f64>]| ratios(&rates[1], &rates[0]);
-    let both: Vec<f64> =
-        gain(cold).iter().zip(gain(used)).map(|(cold, used)| (cold * used).sqrt()).collect();
-    interval(&both, MISSES_PERMILLE).0
 }
 
 fn fill_sizes(meter: &mut Meter<'_>, sizes: &[u64], policy: &mut Policy) -> Result<(), Failure> {
@@ -199,58 +208,75 @@ fn fill_sizes(meter: &mut Meter<'_>, sizes: &[u64], policy: &mut Policy) -> Resu
     let tasks = [task(Heat::Hot), task(Heat::Cold)];
     let rep = Way::Fill(Method::RepStosb);
     let nontemporal = |_| Way::Fill(policy.zero_method);
-    let found = by_size(meter, sizes, l2_bytes(), &tasks, rep, &nontemporal)?;
-    policy.fill_nontemporal_from_bytes = found.nontemporal_from;
+    let found = by_size(meter, sizes, least_bytes(l2_bytes()), &tasks, rep, &nontemporal)?;
+    // The library can't know whether a buffer was used before.
+    let scores = found.scores(|used, fresh| (used * fresh).sqrt());
+    policy.fill_nontemporal_from_bytes = from_size(&scores).unwrap_or(NEVER);
     (policy.rep_stosb_from_bytes, policy.rep_stosb_below_bytes) = found.rep;
     Ok(())
 }
 
 struct Found {
-    nontemporal_from: u64,
+    /// At each size, of each task: what the non-temporal way is relative to libc, at best.
+    gains: Vec<(u64, Vec<f64>)>,
     rep: (u64, u64),
 }
 
-/// Compares libc, `rep` and the non-temporal way at each size, over a buffer in use and over fresh
-/// ones. Up to `in_cache` bytes only the first two: what fits level 2 stays there, whatever would
-/// be faster this once.
+impl Found {
+    /// One score at each size, of its tasks'.
+    fn scores(&self, join: impl Fn(f64, f64) -> f64) -> Vec<(u64, f64)> {
+        let score = |gains: &[f64]| gains.iter().copied().reduce(&join).unwrap_or(0.0);
+        self.gains.iter().map(|(size, gains)| (*size, score(gains))).collect()
+    }
+}
+
+/// Compares libc, `rep` and the non-temporal way at each size in the first task, and libc and the
+/// last in the others. Below `least_bytes` only the first two: what fits level 2 stays there,
+/// whatever would be faster this once.
 fn by_size(
     meter: &mut Meter<'_>,
     sizes: &[u64],
-    in_cache: u64,
-    [hot, cold]: &[Task; 2],
+    least_bytes: u64,
+    tasks: &[Task],
     rep: Way,
     nontemporal: &dyn Fn(u64) -> Way,
 ) -> Result<Found, Failure> {
-    let (mut scores, mut reps) = (Vec::new(), Vec::new());
-    for size in sizes {
+    let (mut gains, mut reps) = (Vec::new(), Vec::new());
+    for size in sizes.iter().copied() {
         let mut ways = vec![Way::Libc, rep];
-        if *size > in_cache {
-            ways.push(nontemporal(*size));
+        if size >= least_bytes {
+            ways.push(nontemporal(size));
         }
-        let used = meter.compare(*hot, *size, &ways)?;
-        reps.push((*size, interval(&ratios(&used[1], &used[0]), MISSES_PERMILLE).0));
-        if let Some(ours) = used.get(2) {
-            let fresh = meter.compare(*cold, *size, &[Way::Libc, nontemporal(*size)])?;
-            scores.push((*size, score((ours, &used[0]), (&fresh[1], &fresh[0]))));
+        let used = meter.compare(tasks[0], size, &ways)?;
+        reps.push((size, interval(&ratios(&used[1], &used[0]), MISSES_PERMILLE).0));
+        let Some(ours) = used.get(2) else { continue };
+        let mut at_best = vec![most(ours, &used[0])];
+        for task in &tasks[1..] {
+            let rates = meter.compare(*task, size, &[Way::Libc, nontemporal(size)])?;
+            at_best.push(most(&rates[1], &rates[0]));
         }
+        gains.push((size, at_best));
     }
-    Ok(Found { nontemporal_from: from_size(&scores).unwrap_or(NEVER), rep: rep_range(&reps) })
+    Ok(Found { gains, rep: rep_range(&reps) })
 }
 
-/// Bytes of level 2; nothing is known to fit it if CPUID doesn't say.
+/// The upper end of the interval of ours relative to theirs.
+fn most(ours: &[f64], theirs: &[f64]) -> f64 {
+    interval(&ratios(ours, theirs), MISSES_PERMILLE).1
+}
+
+/// The least size that may be non-temporal by itself where `in_cache` bytes stay in level 2.
+fn least_bytes(in_cache: u64) -> u64 {
+    (in_cache + 1).max(1 << 20)
+}
+
 fn l2_bytes() -> u64 {
     Facts::detect().l2_bytes
 }
 
-/// Ours by libc, in the mean of buffers that were used before and of fresh ones: the library can't
-/// know which it has.
-fn score(used: (&[f64], &[f64]), fresh: (&[f64], &[f64])) -> f64 {
-    let ratio = |(ours, libc)| median(&ratios(ours, libc));
-    (ratio(used) * ratio(fresh)).sqrt()
-}
-
+/// `rep` is slow on a CPU without ERMS, whatever it was in these rounds.
 fn rep_range(scores: &[(u64, f64)]) -> (u64, u64) {
-    match range(scores, MARGIN) {
+    match range(scores, MARGIN).filter(|_| Facts::detect().has_erms) {
         Some((from, below)) => (from, below.unwrap_or(NEVER)),
         None => (NEVER, NEVER),
     }
@@ -270,12 +296,11 @@ mod tests {
     }
 
     #[test]
-    fn losing_in_use_can_be_made_good_by_winning_on_fresh_memory() {
-        let (libc, half, double) = ([1.0; 5], [0.4; 5], [1.6; 5]);
-        assert!(score((&[0.8; 5], &libc), (&double, &libc)) > 1.0);
-        assert!(score((&half, &libc), (&double, &libc)) < 1.0);
+    fn one_task_that_loses_is_enough() {
+        let gains = vec![(1, vec![1.6, 0.4]), (2, vec![1.6, 0.96]), (4, vec![1.0, 1.2])];
+        let found = Found { gains, rep: (NEVER, NEVER) };
+        assert_eq!(safe_from(&found.scores(f64::min), LOSS), Some(2));
         assert_eq!(rep_range(&[(1, 1.0), (2, 1.0)]), (NEVER, NEVER));
-        let rates = |ours| [vec![1.0; 5], vec![ours; 5]];
-        assert!((mean_gain(&rates(2.0), &rates(0.5)) - 1.0).abs() < 1e-9);
+        assert_eq!((least_bytes(1 << 19), least_bytes(2 << 20)), (1 << 20, (2 << 20) + 1));
     }
 }

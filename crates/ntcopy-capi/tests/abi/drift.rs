@@ -153,6 +153,7 @@ fn constants() -> Vec<(&'static str, i64)> {
         ("NTCOPY_SRC_NONTEMPORAL", hints::NTCOPY_SRC_NONTEMPORAL.into()),
         ("NTCOPY_DST_TEMPORAL", hints::NTCOPY_DST_TEMPORAL.into()),
         ("NTCOPY_DST_NONTEMPORAL", hints::NTCOPY_DST_NONTEMPORAL.into()),
+        ("NTCOPY_SRC_COLD", hints::NTCOPY_SRC_COLD.into()),
         ("NTCOPY_TEMPORAL", (hints::NTCOPY_SRC_TEMPORAL | hints::NTCOPY_DST_TEMPORAL).into()),
         (
             "NTCOPY_NONTEMPORAL",

@@ -62,7 +62,7 @@ static void hints(void)
 {
 	static const unsigned int bad[] = {
 		NTCOPY_SRC_TEMPORAL | NTCOPY_SRC_NONTEMPORAL, NTCOPY_TEMPORAL | NTCOPY_NONTEMPORAL,
-		NTCOPY_DST_TEMPORAL | NTCOPY_DST_NONTEMPORAL, 0x10, 0x80000000U, ~0U,
+		NTCOPY_DST_TEMPORAL | NTCOPY_DST_NONTEMPORAL, 0x20, 0x80000000U, ~0U,
 	};
 	ntcopy_stream *made;
 	struct iovec none;

@@ -73,6 +73,22 @@ fn the_policy_sees_the_same_caches() {
     assert!(facts.has_clzero && facts.has_movdir64b && !facts.has_avx512);
 }
 
+#[test]
+fn a_level_2_that_the_modern_leaf_lacks_is_the_older_ones_or_assumed() {
+    const HIDDEN: Leaves = &[
+        (0, 0, [0x10, AMD[0], AMD[1], AMD[2]]),
+        (0x8000_0000, 0, [0x8000_0008, AMD[0], AMD[1], AMD[2]]),
+        (0x8000_0006, 0, [0, 0, 512 << 16 | 0x6140, 0]),
+    ];
+    let l2_bytes = |leaves| {
+        let reader = reader(leaves);
+        read_facts(&reader, Features::read(&reader, || 0)).l2_bytes
+    };
+    assert_eq!(l2_bytes(HIDDEN), 512 << 10);
+    assert_eq!(l2_bytes(&HIDDEN[..2]), 1 << 20);
+    assert_eq!(l2_bytes(ZEN5), 1 << 20, "the modern leaf's");
+}
+
 /// The same bits in leaf 7 of a CPU whose last basic leaf is 4 mean nothing.
 const OLD: Leaves = &[
     (0, 0, [4, 0x756e_6547, 0x6c65_746e, 0x4965_6e69]),

@@ -11,42 +11,37 @@ const MIB: u64 = 1 << 20;
 const TURNS_FROM_BYTES: u64 = 64 << 10;
 
 /// Where normal stores of 64 bytes with PREFETCHT0 take the place of the C library's `rep movsb`,
-/// up to and with half of level 2. On a Xeon with MOVDIR64B they copied 64 KiB to 1 MiB into a
-/// buffer in use 1.14 to 1.29 times as fast from a source that is in no cache, and 0.93 to 1.05 times
-/// from one that is; 16 KiB from such a one 0.85 times.
+/// up to and with half of level 2, if the source is cold. On a Xeon with MOVDIR64B they copied
+/// 64 KiB to 1 MiB into a buffer in use 1.14 to 1.29 times as fast from a source that is in no cache,
+/// and 0.91 to 1.05 times from one that is.
 const TEMPORAL_FROM_BYTES: u64 = 64 << 10;
 
-/// Where a CPU doesn't say what caches it has.
-const UNKNOWN_CACHE_BYTES: u64 = 32 * MIB;
+/// Where a level-3 cache is not known, or not what CPUID says, a whole of this many bytes surely
+/// outgrows it: a guest that is shown 480 MiB for two CPUs copied 16 MiB within the same buffers
+/// 1.06 times as fast by the C library as past the caches, and 64 MiB 0.58 times.
+const UNKNOWN_OUTGROWN_BYTES: u64 = 64 * MIB;
+
+/// No copy or fill of fewer bytes is non-temporal by itself, whatever CPUID says.
+const LEAST_NONTEMPORAL_BYTES: u64 = MIB;
 
 /// C libraries go non-temporal from some fraction of the cache on, or from where a tunable says;
 /// none that we know of does so below this.
 const LIBC_TEMPORAL_BELOW_BYTES: u64 = MIB / 2;
 
 impl Facts {
-    /// The bytes of whole copies, and of whole fills, from which they outgrow what this CPU can
-    /// count on to keep.
+    /// The bytes of a whole from which it surely outgrows the caches.
     ///
-    /// - AMD's leaf describes the cache of one complex, and is right in guests too. A thread alone
-    ///   may fill it; three quarters leave room for what else the program holds. A copy touches
-    ///   twice its length, a fill once. On a Zen 4 with 32 MiB, copies of 8 MiB within the same
-    ///   buffers made 31 GB/s by `rep movsb` and 24 past the caches, of 12 MiB 18 and 26.
-    /// - Intel's describes the cache of the socket, which all its cores share: a quarter.
-    /// - To an Intel guest it describes the same, but counts only the guest's own CPUs, and says
-    ///   nothing of the neighbours. What such a CPU has to itself is level 2. On an Emerald Rapids
-    ///   guest, copies from 2 MiB on and the fills of fresh memory of any size were fastest so;
-    ///   fills of the same 4 to 64 MiB over and over, which the neighbours left room for, were a
-    ///   quarter slower.
-    fn outgrown_from_bytes(&self) -> (u64, u64) {
-        let (copy, fill) = match self.vendor {
-            Vendor::Intel if self.is_guest => (self.l2_bytes, 2 * self.l2_bytes),
-            Vendor::Intel => (self.l3_bytes / 4, self.l3_bytes / 4),
-            Vendor::Amd | Vendor::Other => (self.l3_bytes / 8 * 3, self.l3_bytes / 4 * 3),
+    /// Below it a call that goes past them wins where they hold neither side, and loses where they do
+    /// or where the bytes are read next; the library can't know which, and so it is the C library's.
+    /// On a Zen 4 with 32 MiB, copies past the caches that are then read were 0.52 to 1.12 times as
+    /// fast at 4 to 16 MiB, 0.82 to 1.25 at 24 and 32, and 0.99 to 1.31 at 64.
+    fn outgrown_from_bytes(&self) -> u64 {
+        let bytes = match self.l3_bytes {
+            0 => UNKNOWN_OUTGROWN_BYTES,
+            l3_bytes if self.is_l3_doubtful() => UNKNOWN_OUTGROWN_BYTES.min(2 * l3_bytes),
+            l3_bytes => 2 * l3_bytes,
         };
-        match copy.max(self.l2_bytes) {
-            0 => (UNKNOWN_CACHE_BYTES, UNKNOWN_CACHE_BYTES),
-            copy => (copy, fill.max(self.l2_bytes)),
-        }
+        bytes.max(self.l2_bytes).max(LEAST_NONTEMPORAL_BYTES)
     }
 }
 
@@ -56,9 +51,10 @@ impl Policy {
         if !cfg!(target_arch = "x86_64") {
             return Policy::LIBC;
         }
-        let (copy_from_bytes, fill_from_bytes) = facts.outgrown_from_bytes();
+        let outgrown_from_bytes = facts.outgrown_from_bytes();
+        let has_fast_avx512 = facts.has_avx512 && facts.has_avx512_vbmi2;
         let wide = match facts {
-            _ if facts.has_avx512 => Method::Avx512Nt,
+            _ if has_fast_avx512 => Method::Avx512Nt,
             _ if facts.has_avx2 => Method::Avx2Nt,
             _ => Method::Sse2Nt,
         };
@@ -67,19 +63,20 @@ impl Policy {
             (Vendor::Amd, Method::Avx512Nt) => Method::Avx2Nt,
             _ => wide,
         };
-        // The one kind that was measured: earlier ones with AVX-512 slow down by it.
+        // The one kind that was measured.
         let is_recent_intel =
-            facts.vendor == Vendor::Intel && facts.has_avx512 && facts.has_movdir64b;
+            facts.vendor == Vendor::Intel && has_fast_avx512 && facts.has_movdir64b;
+        let temporal = if facts.has_avx2 { Method::Avx2 } else { Method::Sse2 };
         let (temporal_method, temporal_from_bytes, temporal_below_bytes) = if is_recent_intel {
             (Method::Avx512, TEMPORAL_FROM_BYTES, facts.l2_bytes / 2 + 1)
         } else {
             (Method::Libc, NEVER, NEVER)
         };
-        // AMD's C library leaves `rep movsb` at the size of level 2, long before it pays to.
-        let leaves_rep_early = facts.vendor == Vendor::Amd && facts.has_erms && facts.has_fsrm;
+        // On a Zen 4 it copied 1 to 4 MiB 0.95 times as fast as the C library.
+        let is_rep_fast = facts.has_erms && facts.vendor != Vendor::Amd;
         Policy {
-            copy_nontemporal_from_bytes: copy_from_bytes,
-            fill_nontemporal_from_bytes: fill_from_bytes,
+            copy_nontemporal_from_bytes: outgrown_from_bytes,
+            fill_nontemporal_from_bytes: outgrown_from_bytes,
             copy_method: copies,
             copy_prefetch: prefetch(facts.vendor),
             nontemporal_source_prefetch: source_prefetch(facts.vendor),
@@ -89,8 +86,8 @@ impl Policy {
             fill_method: wide,
             // CLZERO, too, was slower on the Zen 4: 78 GB/s, 512 MiB, and 82 by stores of 64 bytes.
             zero_method: wide,
-            nontemporal_source_method: if facts.has_avx2 { Method::Avx2 } else { Method::Sse2 },
-            rep_movsb_from_bytes: if leaves_rep_early { facts.l2_bytes } else { NEVER },
+            nontemporal_source_method: temporal,
+            rep_movsb_from_bytes: NEVER,
             rep_movsb_below_bytes: NEVER,
             temporal_method,
             temporal_from_bytes,
@@ -98,6 +95,8 @@ impl Policy {
             rep_stosb_from_bytes: NEVER,
             rep_stosb_below_bytes: NEVER,
             libc_temporal_below_bytes: LIBC_TEMPORAL_BELOW_BYTES,
+            insisted_copy_method: if is_rep_fast { Method::RepMovsb } else { temporal },
+            insisted_fill_method: if facts.has_erms { Method::RepStosb } else { Method::RepStosq },
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The tables: hint x size x policy to path, and CPUID to policy.
 
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the tables are x86-64's"))]
+
 use super::*;
 
 const KIB: u64 = 1 << 10;
@@ -14,6 +16,7 @@ const INTEL_GUEST: Facts = Facts {
     has_fsrm: true,
     has_avx2: true,
     has_avx512: true,
+    has_avx512_vbmi2: true,
     has_movdir64b: true,
     has_clzero: false,
     has_clflushopt: true,
@@ -61,9 +64,20 @@ type Row = (Hint, Hint, u64, u64, &'static str);
 
 #[cfg(target_arch = "x86_64")]
 fn check(facts: &Facts, rows: &[Row]) {
+    check_each(facts, rows, |hints| hints);
+}
+
+#[cfg(target_arch = "x86_64")]
+fn check_cold(facts: &Facts, rows: &[Row]) {
+    check_each(facts, rows, Hints::from_cold);
+}
+
+#[cfg(target_arch = "x86_64")]
+fn check_each(facts: &Facts, rows: &[Row], change: fn(Hints) -> Hints) {
     let policy = Policy::for_facts(facts);
     for (source, destination, len, total, expected) in rows {
-        let path = policy.choose_copy(*len as usize, *total, Hints::new(*source, *destination));
+        let hints = change(Hints::new(*source, *destination));
+        let path = policy.choose_copy(*len as usize, *total, hints);
         assert_eq!(
             path.to_string(),
             *expected,
@@ -81,8 +95,9 @@ fn copies_of_an_intel_guest() {
         &INTEL_GUEST,
         &[
             (A, A, 4 * KIB, 4 * KIB, "libc"),
-            (A, A, 2 * MIB - 1, 2 * MIB - 1, "libc"),
-            (A, A, 2 * MIB, 2 * MIB, "avx512-nt+t0+4x64"),
+            (A, A, 64 * KIB, 64 * KIB, "libc"),
+            (A, A, 64 * MIB - 1, 64 * MIB - 1, "libc"),
+            (A, A, 64 * MIB, 64 * MIB, "avx512-nt+t0+4x64"),
             // The whole decides, not the call.
             (A, A, 64 * KIB, 1024 * MIB, "avx512-nt+t0+4x64"),
             (A, A, 32 * KIB, 1024 * MIB, "avx512-nt+t0"),
@@ -97,12 +112,6 @@ fn copies_of_an_intel_guest() {
             // The C library may stream by itself from some size on; a temporal copy mustn't.
             (A, T, MIB + 1, MIB + 1, "rep-movsb"),
             (T, T, 1024 * MIB, 1024 * MIB, "rep-movsb"),
-            // Own stores, as long as the caches hold what is copied.
-            (A, A, 64 * KIB - 1, 64 * KIB - 1, "libc"),
-            (A, A, 64 * KIB, 64 * KIB, "avx512+t0"),
-            (A, T, 512 * KIB, 512 * KIB, "avx512+t0"),
-            (A, A, MIB, MIB, "avx512+t0"),
-            (A, A, MIB + 1, MIB + 1, "libc"),
             // The source.
             (N, N, 4 * KIB, 4 * KIB, "avx512-nt+t0"),
             (N, N, 16 * KIB - 1, 16 * KIB - 1, "avx512-nt+t0"),
@@ -116,21 +125,96 @@ fn copies_of_an_intel_guest() {
     );
 }
 
+/// Own stores win out of memory, and lose out of a cache: for sources that are known to be cold.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn copies_of_a_cold_source_of_an_intel_guest() {
+    check_cold(
+        &INTEL_GUEST,
+        &[
+            (A, A, 64 * KIB - 1, 64 * KIB - 1, "libc"),
+            (A, A, 64 * KIB, 64 * KIB, "avx512+t0+4x64"),
+            (A, T, 512 * KIB, 512 * KIB, "avx512+t0+4x64"),
+            (A, A, MIB, MIB, "avx512+t0+4x64"),
+            (A, A, MIB + 1, MIB + 1, "libc"),
+            (A, T, MIB + 1, MIB + 1, "rep-movsb"),
+            (A, N, 16 * KIB, 16 * KIB, "avx512-nt+t0+4x64"),
+            (A, A, 64 * MIB - 1, 64 * MIB - 1, "libc"),
+        ],
+    );
+    check_cold(&AMD, &[(A, A, 64 * KIB, 64 * KIB, "libc"), (A, N, KIB, KIB, "avx2-nt")]);
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn copies_of_an_amd_complex() {
     check(
         &AMD,
         &[
-            (A, A, MIB - 1, MIB - 1, "libc"),
-            (A, A, MIB, MIB, "rep-movsb"),
-            (A, A, 12 * MIB - 1, 12 * MIB - 1, "rep-movsb"),
-            (A, A, 12 * MIB, 12 * MIB, "avx2-nt"),
+            (A, A, MIB, MIB, "libc"),
+            (A, A, 64 * MIB - 1, 64 * MIB - 1, "libc"),
+            (A, A, 64 * MIB, 64 * MIB, "avx2-nt"),
             (N, N, 24 * MIB, 24 * MIB, "avx2-nt+nta"),
-            (A, T, 256 * MIB, 256 * MIB, "rep-movsb"),
+            (A, T, 256 * MIB, 256 * MIB, "avx2"),
             (N, T, MIB, MIB, "avx2+nta"),
         ],
     );
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn rep_movsb_is_for_cpus_that_have_a_fast_one() {
+    for facts in [AMD, ZEN4, Facts { has_erms: false, ..INTEL_GUEST }] {
+        let policy = Policy::for_facts(&facts);
+        for len in (8..31).map(|shift| 1 << shift) {
+            for (source, destination) in [(A, A), (A, T), (T, T), (N, T), (N, N)] {
+                let hints = Hints::new(source, destination);
+                for hints in [hints, hints.from_cold()] {
+                    let path = policy.choose_copy(len, len as u64, hints);
+                    assert_ne!(path.method, Method::RepMovsb, "{len} {hints:?} {facts:?}");
+                }
+            }
+        }
+    }
+    let ancient = Facts { has_erms: false, ..OLD_INTEL };
+    let fill = Policy::for_facts(&ancient).choose_fill(1 << 30, 1 << 30, 0, T);
+    assert_eq!(fill.to_string(), "rep-stosq");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn registers_of_64_bytes_are_for_ice_lake_and_later() {
+    let skylake = Facts { has_avx512_vbmi2: false, has_movdir64b: false, ..INTEL_GUEST };
+    let policy = Policy::for_facts(&skylake);
+    let methods = [policy.copy_method, policy.fill_method, policy.zero_method];
+    assert_eq!(methods, [Method::Avx2Nt; 3]);
+    assert_eq!(policy.temporal_method, Method::Libc);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn no_cpu_goes_past_the_caches_by_itself_below_a_mebibyte() {
+    for facts in [
+        Facts { l3_bytes: 0, ..INTEL_GUEST },
+        Facts { l3_bytes: 4096, l2_bytes: 4096, ..OLD_INTEL },
+        Facts { l3_bytes: 1, l2_bytes: 0, ..AMD },
+    ] {
+        let policy = Policy::for_facts(&facts);
+        assert!(policy.copy_nontemporal_from_bytes >= MIB, "{facts:?}");
+        assert!(policy.fill_nontemporal_from_bytes >= MIB, "{facts:?}");
+    }
+}
+
+#[test]
+fn a_cache_that_no_such_cpu_has_is_doubted() {
+    assert!(INTEL_GUEST.is_l3_doubtful(), "300 MiB for two CPUs");
+    let shown = Facts { l3_shared_by_cpus: 128, ..INTEL_GUEST };
+    assert!(!shown.is_l3_doubtful(), "300 MiB for a guest of a whole socket");
+    assert!(!Facts { is_guest: false, ..INTEL_GUEST }.is_l3_doubtful());
+    assert!(!Facts { is_guest: true, l3_shared_by_cpus: 2, ..AMD }.is_l3_doubtful());
+    assert!(Facts { is_guest: true, l3_bytes: 384 * MIB, ..AMD }.is_l3_doubtful());
+    let believed = Facts { l3_bytes: 40 * MIB, l3_shared_by_cpus: 8, ..INTEL_GUEST };
+    assert_eq!(Policy::for_facts(&believed).copy_nontemporal_from_bytes, 80 * MIB);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -142,7 +226,7 @@ fn a_zen_4_flushes_the_source_of_large_copies_that_have_the_hint() {
             (N, N, 256 * KIB, 256 * KIB, "avx2-nt+flush"),
             (N, N, 4 * KIB, 256 * KIB, "avx2-nt+flush"),
             (N, N, 256 * KIB - 1, 256 * KIB - 1, "avx2-nt+nta"),
-            (N, A, 24 * MIB, 24 * MIB, "avx2-nt+flush"),
+            (N, A, 64 * MIB, 64 * MIB, "avx2-nt+flush"),
             (A, N, 24 * MIB, 24 * MIB, "avx2-nt"),
             (T, N, 24 * MIB, 24 * MIB, "avx2-nt+t0"),
             (N, T, 24 * MIB, 24 * MIB, "avx2+nta"),
@@ -164,7 +248,10 @@ fn a_zen_4_flushes_the_source_of_large_copies_that_have_the_hint() {
 fn copies_of_an_old_cpu() {
     check(
         &OLD_INTEL,
-        &[(A, A, 2 * MIB - 1, 2 * MIB - 1, "libc"), (A, A, 2 * MIB, 2 * MIB, "avx2-nt+t0+4x64")],
+        &[
+            (A, A, 16 * MIB - 1, 16 * MIB - 1, "libc"),
+            (A, A, 16 * MIB, 16 * MIB, "avx2-nt+t0+4x64"),
+        ],
     );
     let ancient = Facts { has_avx2: false, has_erms: false, ..OLD_INTEL };
     check(
@@ -179,16 +266,16 @@ fn fills() {
     let intel = Policy::for_facts(&INTEL_GUEST);
     let amd = Policy::for_facts(&AMD);
     for (policy, hint, len, total, value, expected) in [
-        (intel, A, 4 * MIB - 1, 4 * MIB - 1, 0, "libc"),
-        (intel, A, 4 * MIB, 4 * MIB, 0, "avx512-nt"),
-        (intel, A, 64 * KIB, 4 * MIB, 7, "avx512-nt"),
-        (intel, A, 255, 4 * MIB, 7, "libc"),
+        (intel, A, 64 * MIB - 1, 64 * MIB - 1, 0, "libc"),
+        (intel, A, 64 * MIB, 64 * MIB, 0, "avx512-nt"),
+        (intel, A, 64 * KIB, 64 * MIB, 7, "avx512-nt"),
+        (intel, A, 255, 64 * MIB, 7, "libc"),
         (intel, N, 256, 256, 0, "avx512-nt"),
         (intel, T, 256 * KIB, 1024 * MIB, 0, "libc"),
         (intel, T, 1024 * MIB, 1024 * MIB, 0, "rep-stosb"),
-        (amd, A, 24 * MIB - 1, 24 * MIB - 1, 0, "libc"),
-        (amd, A, 24 * MIB, 24 * MIB, 0, "avx512-nt"),
-        (amd, A, 24 * MIB, 24 * MIB, 1, "avx512-nt"),
+        (amd, A, 64 * MIB - 1, 64 * MIB - 1, 0, "libc"),
+        (amd, A, 64 * MIB, 64 * MIB, 0, "avx512-nt"),
+        (amd, A, 64 * MIB, 64 * MIB, 1, "avx512-nt"),
         (amd, N, KIB, KIB, 0, "avx512-nt"),
     ] {
         let path = policy.choose_fill(len as usize, total, value, hint);
@@ -200,7 +287,7 @@ fn fills() {
 #[test]
 fn a_cpu_that_says_nothing_gets_a_threshold_all_the_same() {
     let policy = Policy::for_facts(&Facts::UNKNOWN);
-    assert_eq!(policy.copy_nontemporal_from_bytes, 32 * MIB);
+    assert_eq!(policy.copy_nontemporal_from_bytes, 64 * MIB);
     assert_eq!(policy.copy_method, Method::Sse2Nt);
     assert_eq!(policy.unavailable(), None, "every x86-64 CPU has SSE2");
 }

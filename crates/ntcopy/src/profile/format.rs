@@ -8,7 +8,7 @@ use super::{Machine, Profile};
 use crate::policy::Policy;
 
 /// The format's number; a profile of another one is measured anew rather than guessed at.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 const HEAD: &str = "\
 # What ntcopy footprint calibrate measured on this machine, for libntcopy to go by. Sizes are in bytes;

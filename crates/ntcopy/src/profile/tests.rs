@@ -85,11 +85,32 @@ fn what_this_cpu_cannot_do_is_refused_by_name() {
 }
 
 #[test]
+fn stores_past_the_caches_for_what_is_to_stay_there_are_refused_by_name() {
+    let folder = folder();
+    let path = folder.path().join("profile.toml");
+    let nt = Method::Sse2Nt;
+    for (field, policy) in [
+        ("temporal_method", Policy { temporal_method: nt, ..Policy::for_cpu() }),
+        (
+            "nontemporal_source_method",
+            Policy { nontemporal_source_method: nt, ..Policy::for_cpu() },
+        ),
+        ("insisted_copy_method", Policy { insisted_copy_method: nt, ..Policy::for_cpu() }),
+        ("insisted_fill_method", Policy { insisted_fill_method: nt, ..Policy::for_cpu() }),
+    ] {
+        Profile { policy, ..profile() }.write(&path).unwrap();
+        let error = Profile::read(&path).unwrap_err();
+        assert!(matches!(error, ProfileError::Nontemporal { .. }), "{error}");
+        assert!(error.to_string().contains(&format!("{field} = \"sse2-nt\"")), "{error}");
+    }
+}
+
+#[test]
 fn what_is_no_profile_is_refused_with_the_place() {
     let policy = Policy { copy_prefetch: Prefetch::T0, ..Policy::for_cpu() };
     let good = Profile { policy, ..profile() }.to_toml();
     for (from, to, expected) in [
-        ("format = 2", "format = 1", "format 1, and this library knows 2"),
+        ("format = 3", "format = 2", "format 2, and this library knows 3"),
         ("copy_prefetch = \"t0\"", "copy_prefetch = \"t9\"", "unknown variant `t9`"),
         ("turns = \"", "turns = \"x", "no such turns: \"x"),
         ("zero_method = \"", "zero_method = \"x", "unknown variant `x"),

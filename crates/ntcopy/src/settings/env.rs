@@ -98,7 +98,11 @@ impl Overrides {
 /// nothing, and leaves copies as they were.
 fn force(policy: &mut Policy, isa: &str) {
     // A temporal copy is no wider than what was asked for.
-    for method in [&mut policy.nontemporal_source_method, &mut policy.temporal_method] {
+    for method in [
+        &mut policy.nontemporal_source_method,
+        &mut policy.temporal_method,
+        &mut policy.insisted_copy_method,
+    ] {
         *method = match (*method, isa) {
             (Method::Avx512, "avx2") => Method::Avx2,
             (Method::Avx512 | Method::Avx2, isa) if !["avx2", "avx512"].contains(&isa) => {

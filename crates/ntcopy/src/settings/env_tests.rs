@@ -1,7 +1,6 @@
 //! What the variables may say.
 
 use super::*;
-use crate::path::Path;
 
 fn read(pairs: &[(&str, &str)]) -> (Overrides, Option<String>) {
     let get = |name: &str| {
@@ -108,6 +107,7 @@ fn no_wider_instruction_than_the_one_asked_for() {
 #[test]
 fn rep_and_libc_never_stream() {
     use crate::hint::Hints;
+    use crate::path::Path;
     let rep = read(&[(ISA_VARIABLE, "rep")]).0.apply(Policy::for_cpu());
     assert_eq!(rep.choose_copy(4096, 1 << 40, Hints::AUTO), Path::of(Method::RepMovsb));
     let libc = read(&[(ISA_VARIABLE, "libc")]).0.apply(Policy::for_cpu());

@@ -110,7 +110,9 @@ fn summary(calibration: &Calibration) -> String {
     row("  pages and bytes in turn", &|p| p.turns.name().to_owned());
     row("  from calls of", &|p| size(p.turns_from_bytes));
     row("  below that, rep movsb", &|p| span(p.rep_movsb_from_bytes, p.rep_movsb_below_bytes));
-    row("  and otherwise, normal stores", &|p| span(p.temporal_from_bytes, p.temporal_below_bytes));
+    row("  of a cold source, normal stores", &|p| {
+        span(p.temporal_from_bytes, p.temporal_below_bytes)
+    });
     row("fills are non-temporal from", &|p| size(p.fill_nontemporal_from_bytes));
     row("  by", &|p| p.fill_method.name().to_owned());
     row("  with zeros by", &|p| p.zero_method.name().to_owned());

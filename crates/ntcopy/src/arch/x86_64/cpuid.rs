@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use raw_cpuid::{CpuIdReader, CpuIdReaderNative, CpuIdResult};
 
-use crate::arch::{Facts, Vendor};
+use crate::arch::{ASSUMED_L2_BYTES, Facts, Vendor};
 
 /// Where CPUID announces a feature.
 struct Bit {
@@ -27,7 +27,7 @@ const AVX_STATE: u32 = 0x6;
 const AVX512_STATE: u32 = 0xe6;
 
 // Intel's manual, volume 2, CPUID; AMD's manual, volume 3, appendix E.
-const BITS: [Bit; 14] = [
+const BITS: [Bit; 15] = [
     bit("sse2", 1, |r| r.edx, 26),
     bit("sse4.1", 1, |r| r.ecx, 19),
     Bit { saved: AVX_STATE, ..bit("avx", 1, |r| r.ecx, 28) },
@@ -36,6 +36,7 @@ const BITS: [Bit; 14] = [
     bit("erms", 7, |r| r.ebx, 9),
     bit("clflushopt", 7, |r| r.ebx, 23),
     bit("clwb", 7, |r| r.ebx, 24),
+    Bit { saved: AVX512_STATE, ..bit("avx512_vbmi2", 7, |r| r.ecx, 6) },
     bit("cldemote", 7, |r| r.ecx, 25),
     bit("movdiri", 7, |r| r.ecx, 27),
     bit("movdir64b", 7, |r| r.ecx, 28),
@@ -158,9 +159,11 @@ pub(crate) fn read_facts<R: CpuIdReader>(reader: &R, features: Features) -> Fact
         has_fsrm: features.has("fsrm"),
         has_avx2: features.has("avx2"),
         has_avx512: features.has("avx512f"),
+        has_avx512_vbmi2: features.has("avx512_vbmi2"),
         has_movdir64b: features.has("movdir64b"),
         has_clzero: features.has("clzero"),
         has_clflushopt: features.has("clflushopt"),
+        l2_bytes: legacy_l2_bytes(reader).unwrap_or(ASSUMED_L2_BYTES),
         ..Facts::UNKNOWN
     };
     for cache in caches(reader).filter(|cache| cache.kind != CODE) {
@@ -172,6 +175,16 @@ pub(crate) fn read_facts<R: CpuIdReader>(reader: &R, features: Features) -> Fact
         }
     }
     facts
+}
+
+/// What the older leaf says, which both vendors have: KiB in ECX.
+fn legacy_l2_bytes<R: CpuIdReader>(reader: &R) -> Option<u64> {
+    const LEAF: u32 = 0x8000_0006;
+    if reader.cpuid1(0x8000_0000).eax < LEAF {
+        return None;
+    }
+    let kib = u64::from(reader.cpuid1(LEAF).ecx >> 16);
+    (kib > 0).then_some(kib << 10)
 }
 
 fn vendor<R: CpuIdReader>(reader: &R) -> Vendor {
