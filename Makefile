@@ -8,7 +8,8 @@ OUT ?= out/demo
 NTCOPY = $(or $(CARGO_TARGET_DIR),target)/release/ntcopy
 
 # Parts of test-all, and what is too long for it.
-TESTS = test-612 test-c test-programs test-page test-mutants test-module test-series test-kernels \
+TESTS = test-612 test-c test-library test-miri test-programs test-page test-mutants test-module \
+	test-series test-kernels \
 	test-module-suite test-module-kasan test-upstream test-suites test-power test-dist
 
 .PHONY: $(TESTS) all demo test test-all lint build program manual library daemons install bench report record clean help \

@@ -14,7 +14,7 @@
 pub fn fence() {
     #[cfg(test)]
     tests::COUNT.with(|count| count.set(count.get() + 1));
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: SFENCE is part of SSE, which x86-64 includes, and has no operands. Inline assembly
     // that may touch memory is a barrier to the compiler as well.
     unsafe {

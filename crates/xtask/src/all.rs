@@ -34,7 +34,7 @@ struct Target {
 
 use Step::{Do, Script, Tests};
 
-const TARGETS: [Target; 14] = [
+const TARGETS: [Target; 16] = [
     Target {
         name: "612",
         what: "the suite in Linux 6.12, which has a series of its own",
@@ -48,6 +48,20 @@ const TARGETS: [Target; 14] = [
         setup: &["c"],
         apart: None,
         steps: &[Tests("ntcopy-capi abi", &[]), Tests("ntcopy-cli booted", &["examples::"])],
+    },
+    Target {
+        name: "library",
+        what: "the library with musl, for aarch64, i686, and without std and a C compiler",
+        setup: &[],
+        apart: None,
+        steps: &[Script(&["scripts/check-library.sh", "targets"])],
+    },
+    Target {
+        name: "miri",
+        what: "the library's pointers, followed by Miri",
+        setup: &[],
+        apart: None,
+        steps: &[Script(&["scripts/check-library.sh", "miri"])],
     },
     Target {
         name: "programs",

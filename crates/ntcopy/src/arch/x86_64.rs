@@ -1,7 +1,9 @@
 //! x86-64: its ways to copy and to fill, and where the whole cache lines of a destination are.
 
+#[cfg_attr(miri, allow(dead_code, reason = "assembly"))]
 mod copy;
 pub(crate) mod cpuid;
+#[cfg_attr(miri, allow(dead_code, reason = "assembly"))]
 mod fill;
 
 use super::LINE_BYTES;

@@ -1,6 +1,6 @@
 //! The module's device: `/dev/ntcopy`, and what it is asked.
 
-use std::ffi::{c_int, c_ulong};
+use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -176,7 +176,7 @@ fn ioctl<T: Argument>(device: BorrowedFd<'_>, request: u32, argument: &mut T) ->
     // structure's, and a device that isn't the module's doesn't know the numbers; the borrow keeps
     // the structure alive and for itself.
     let result: c_int = unsafe {
-        libc::ioctl(device.as_raw_fd(), c_ulong::from(request), std::ptr::from_mut(argument))
+        libc::ioctl(device.as_raw_fd(), request as libc::Ioctl, std::ptr::from_mut(argument))
     };
     match result {
         0.. => Ok(()),

@@ -4,6 +4,8 @@ mod flush;
 mod lines;
 mod movdir64b;
 mod movnti;
+#[cfg(miri)]
+mod plain;
 mod vector;
 
 use core::arch::asm;
@@ -26,6 +28,14 @@ const fn row<L: Lines>(method: Method, isa: &'static str, available: fn() -> boo
     }
 }
 
+#[cfg(miri)]
+pub(in crate::arch) const BACKENDS: &[CopyBackend] = &[
+    generic::LIBC_COPY,
+    row::<plain::Plain>(Method::Sse2, "sse2", cpuid::sse2),
+    row::<plain::Plain>(Method::Sse2Nt, "sse2", cpuid::sse2),
+];
+
+#[cfg(not(miri))]
 pub(in crate::arch) const BACKENDS: &[CopyBackend] = &[
     generic::LIBC_COPY,
     CopyBackend {

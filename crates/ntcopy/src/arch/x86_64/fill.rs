@@ -18,6 +18,12 @@ const fn row(
     FillBackend { method, isa, zero_only: matches!(method, Method::Clzero), available, fill }
 }
 
+/// Plain Rust under the name of SSE2: Miri runs no assembly.
+#[cfg(miri)]
+pub(in crate::arch) const BACKENDS: &[FillBackend] =
+    &[generic::LIBC_FILL, row(Method::Sse2Nt, "sse2", cpuid::sse2, plain)];
+
+#[cfg(not(miri))]
 pub(in crate::arch) const BACKENDS: &[FillBackend] = &[
     generic::LIBC_FILL,
     row(Method::RepStosb, "rep", cpuid::rep, stosb),
@@ -85,12 +91,27 @@ macro_rules! way {
     };
 }
 
+#[cfg(miri)]
+way!(plain, plain_lines);
 way!(movnti, movnti_lines);
 way!(sse2, sse2_lines);
 way!(avx2, avx2_lines);
 way!(avx512, avx512_lines);
 way!(movdir64b, movdir64b_lines);
 way!(clzero, clzero_lines);
+
+/// Normal stores.
+///
+/// # Safety
+///
+/// `to` is aligned to a line, and `lines` lines from it on are valid for writes.
+#[cfg(miri)]
+unsafe fn plain_lines(to: *mut u8, word: u64, lines: usize) {
+    for line in 0..lines {
+        // SAFETY: the caller guarantees the lines.
+        unsafe { to.cast::<Line>().add(line).write(Line([word; 8])) }
+    }
+}
 
 /// MOVNTI, 8 bytes: a line is eight stores, back to back.
 ///

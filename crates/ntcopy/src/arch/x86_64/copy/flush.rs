@@ -32,6 +32,7 @@ impl Source {
     #[inline(always)]
     pub(super) unsafe fn flush_until(&mut self, end: *const u8) {
         let bytes = (end as usize).saturating_sub(self.next as usize);
+        #[cfg(not(miri))]
         let has_clflushopt = cpuid::clflushopt();
         for _ in 0..bytes / LINE_BYTES {
             #[cfg(all(test, feature = "std"))]
@@ -39,6 +40,7 @@ impl Source {
             // SAFETY: the caller guarantees that the line may be read, which is all that either
             // instruction asks for; CLFLUSH came with SSE2, which x86-64 includes, and the other one
             // is there by CPUID. The bytes stay what they are.
+            #[cfg(not(miri))]
             unsafe {
                 if has_clflushopt {
                     asm!("clflushopt [{}]", in(reg) self.next, options(nostack, preserves_flags));

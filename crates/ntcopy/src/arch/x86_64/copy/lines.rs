@@ -294,13 +294,15 @@ mod tests {
     #[test]
     fn pieces_in_turn_are_copied_whole() {
         let source: Vec<u8> = (0..40_000_usize).map(|at| (at * 7 + at / 64 * 31) as u8).collect();
+        let guards = vec![0xa5; 40_000];
         let rows = COPY_BACKENDS.iter().filter(|row| row.takes_turns() && row.is_available());
         for (row, copy_pieces) in rows.filter_map(|row| Some((row, row.copy_pieces?))) {
             for lens in [&[4096; 4][..], &[4096, 1024, 9000, 255], &[1, 64, 4096], &[5000], &[]] {
-                for skew in [0, 1, 33, 63] {
+                for skew in if cfg!(miri) { &[33][..] } else { &[0, 1, 33, 63] } {
                     for path in row.paths() {
-                        let mut to = vec![0xa5; 40_000];
-                        let (start, mut at) = (to.as_mut_ptr(), 64 + skew);
+                        let mut to = guards.clone();
+                        let first = 64 + skew;
+                        let (start, mut at) = (to.as_mut_ptr(), first);
                         let mut pieces = Vec::new();
                         for len_bytes in lens.iter().copied() {
                             let from = source[at + 3..].as_ptr();
@@ -312,13 +314,12 @@ mod tests {
                         // fence follows.
                         unsafe { copy_pieces(&pieces, path) }
                         crate::fence();
-                        let first = 64 + skew;
                         assert!(
                             to[first..at] == source[first + 3..at + 3],
                             "{path} {lens:?} {skew}"
                         );
-                        let mut guards = to[..first].iter().chain(&to[at..]);
-                        assert!(guards.all(|byte| *byte == 0xa5), "{path} {lens:?} {skew}");
+                        let is_guarded = to[..first] == guards[..first] && to[at..] == guards[at..];
+                        assert!(is_guarded, "{path} {lens:?} {skew}");
                     }
                 }
             }
