@@ -1,6 +1,7 @@
 //! Copies of one piece.
 
-use core::ptr;
+use core::mem::MaybeUninit;
+use core::{ptr, slice};
 
 use crate::hint::Hints;
 use crate::path::{Method, Path};
@@ -30,6 +31,33 @@ pub fn copy(destination: &mut [u8], source: &[u8], hints: Hints) -> Path {
     copy_part(destination, source, source.len() as u64, hints)
 }
 
+/// [`copy`] into memory that holds nothing yet; gives it as what it holds then.
+///
+/// # Panics
+///
+/// If the slices differ in length.
+///
+/// ```
+/// use ntcopy::{Hints, copy_uninit};
+///
+/// let message = [7; 4096];
+/// let mut kept = Vec::with_capacity(message.len());
+/// let room = &mut kept.spare_capacity_mut()[..message.len()];
+/// let (copied, path) = copy_uninit(room, &message, Hints::NONTEMPORAL_DESTINATION);
+/// println!("copied {} bytes by {path}", copied.len());
+/// // SAFETY: all of it was copied to.
+/// unsafe { kept.set_len(message.len()) }
+/// assert_eq!(kept, message);
+/// ```
+#[inline]
+pub fn copy_uninit<'a>(
+    destination: &'a mut [MaybeUninit<u8>],
+    source: &[u8],
+    hints: Hints,
+) -> (&'a mut [u8], Path) {
+    copy_part_uninit(destination, source, source.len() as u64, hints)
+}
+
 /// [`copy`] of a piece of `total_bytes`: what a [`Stream`](crate::Stream) knows.
 #[inline]
 pub(crate) fn copy_part(
@@ -38,17 +66,34 @@ pub(crate) fn copy_part(
     total_bytes: u64,
     hints: Hints,
 ) -> Path {
+    // SAFETY: bytes may be written to where there are bytes already; `copy_part_uninit` writes
+    // whole bytes only.
+    let destination = unsafe {
+        slice::from_raw_parts_mut(destination.as_mut_ptr().cast(), destination.len())
+    };
+    copy_part_uninit(destination, source, total_bytes, hints).1
+}
+
+/// [`copy_uninit`] of a piece of `total_bytes`.
+#[inline]
+pub(crate) fn copy_part_uninit<'a>(
+    destination: &'a mut [MaybeUninit<u8>],
+    source: &[u8],
+    total_bytes: u64,
+    hints: Hints,
+) -> (&'a mut [u8], Path) {
     if destination.len() != source.len() {
         lengths_differ(destination.len(), source.len());
     }
-    let (to, from) = (destination.as_mut_ptr(), source.as_ptr());
+    let (to, from) = (destination.as_mut_ptr().cast::<u8>(), source.as_ptr());
     // SAFETY: both slices have the length, they don't overlap since one is borrowed for writing,
     // and the fence follows before this returns.
     let path = unsafe { copy_apart(to, from, source.len(), total_bytes, hints) };
     if path.is_nontemporal() {
         fence();
     }
-    path
+    // SAFETY: every byte of the destination was written; it stays borrowed.
+    (unsafe { slice::from_raw_parts_mut(to, source.len()) }, path)
 }
 
 #[cold]
@@ -144,4 +189,33 @@ unsafe fn copy_by(
         }
     }
     path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::Stream;
+
+    #[test]
+    fn memory_that_holds_nothing_is_copied_to_whole() {
+        for hints in [Hints::AUTO, Hints::NONTEMPORAL] {
+            for len_bytes in [0, 1, 255, 256, 9_000] {
+                let source: Vec<u8> = (0..len_bytes).map(|at| (at * 7 + at / 64) as u8).collect();
+                let mut room: Vec<u8> = Vec::with_capacity(2 * len_bytes + 3);
+                let (first, second) = room.spare_capacity_mut()[3..].split_at_mut(len_bytes);
+                let (copied, path) = copy_uninit(first, &source, hints);
+                assert!(copied == source, "{path} {len_bytes}");
+                let mut stream = Stream::growing(hints);
+                let (copied, path) = stream.copy_uninit(&mut second[..len_bytes], &source);
+                assert!(copied == source, "{path} {len_bytes}");
+                assert_eq!(stream.moved().bytes, len_bytes as u64);
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a copy of 3 bytes into 4")]
+    fn lengths_that_differ_are_refused() {
+        copy_uninit(&mut [MaybeUninit::uninit(); 4], &[1; 3], Hints::AUTO);
+    }
 }

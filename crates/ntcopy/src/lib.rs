@@ -9,6 +9,7 @@
 //! | for | call |
 //! |---|---|
 //! | one piece | [`copy()`], [`fill()`] |
+//! | into memory that holds nothing yet | [`copy_uninit`], [`Stream::copy_uninit`] |
 //! | a whole in many pieces | [`Stream`] |
 //! | many slices into many slices | [`copy_vectored`] |
 //! | pieces that share one [`fence()`] | [`copy_unfenced`], [`fill_unfenced`], [`Stream::unfenced`] |
@@ -80,7 +81,7 @@ pub mod recommended;
 #[cfg(feature = "std")]
 pub mod socket;
 
-pub use copy::{copy, copy_unfenced};
+pub use copy::{copy, copy_unfenced, copy_uninit};
 pub use fence::fence;
 pub use fill::{fill, fill_unfenced};
 pub use hint::{Hint, Hints};

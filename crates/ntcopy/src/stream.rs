@@ -2,9 +2,10 @@
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 
 use crate::arch::Piece;
-use crate::copy::{copy_part, copy_part_unfenced};
+use crate::copy::{copy_part, copy_part_unfenced, copy_part_uninit};
 use crate::fill::{fill_part, fill_part_unfenced};
 use crate::hint::Hints;
 use crate::path::{Path, Turns};
@@ -59,6 +60,21 @@ impl Stream {
         let total_bytes = self.total_with(source.len());
         let path = copy_part(destination, source, total_bytes, self.hints);
         self.count(source.len(), path)
+    }
+
+    /// [`Stream::copy`] into memory that holds nothing yet; gives it as what it holds then.
+    ///
+    /// # Panics
+    ///
+    /// If the slices differ in length.
+    pub fn copy_uninit<'a>(
+        &mut self,
+        destination: &'a mut [MaybeUninit<u8>],
+        source: &[u8],
+    ) -> (&'a mut [u8], Path) {
+        let total_bytes = self.total_with(source.len());
+        let (copied, path) = copy_part_uninit(destination, source, total_bytes, self.hints);
+        (copied, self.count(source.len(), path))
     }
 
     /// Fills the next piece, with the destination's hint, and fences where it streamed.
