@@ -13,7 +13,7 @@
 //! | a whole in many pieces | [`Stream`] |
 //! | many slices into many slices | [`copy_vectored`] |
 //! | pieces that share one [`fence()`] | [`copy_unfenced`], [`fill_unfenced`], [`Stream::unfenced`] |
-//! | bytes for a socket | [`socket::enable`] once, then [`socket::send`], [`socket::sendmsg`] |
+//! | bytes for a socket | [`socket::Hinted`]: [`socket::enable`] once, then [`socket::send`], [`socket::sendmsg`] |
 //!
 //! Each says which way the bytes went ([`Path`]). The bytes are the same on every way.
 //!

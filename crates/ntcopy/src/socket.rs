@@ -11,6 +11,7 @@
 //! stays open (close-on-exec): until the process ends the module cannot be unloaded. A process that
 //! found no device doesn't look again.
 
+mod hinted;
 mod module;
 mod send;
 mod stat;
@@ -23,6 +24,7 @@ use std::{fs, io, mem};
 pub use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+pub use self::hinted::Hinted;
 use self::module::Answer;
 pub use self::module::OtherSeries;
 pub use self::send::{SendAncillaryBuffer, SendFlags, send, sendmsg};
