@@ -68,9 +68,8 @@ pub(crate) fn copy_part(
 ) -> Path {
     // SAFETY: bytes may be written to where there are bytes already; `copy_part_uninit` writes
     // whole bytes only.
-    let destination = unsafe {
-        slice::from_raw_parts_mut(destination.as_mut_ptr().cast(), destination.len())
-    };
+    let destination =
+        unsafe { slice::from_raw_parts_mut(destination.as_mut_ptr().cast(), destination.len()) };
     copy_part_uninit(destination, source, total_bytes, hints).1
 }
 
