@@ -59,6 +59,7 @@ pub struct Cache {
 
 /// The CPU that this program runs on.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Cpu {
     /// CPUID's vendor string (`GenuineIntel`, `AuthenticAMD`); the architecture's name elsewhere.
     pub vendor: String,

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 /// A hardware event, and whether it counts here.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counter {
     /// `cycles`, `instructions` or `llc-misses`.
     pub name: &'static str,

@@ -19,6 +19,7 @@ pub const MEMSET_TUNABLE: &str = "glibc.cpu.x86_memset_non_temporal_threshold";
 
 /// What a C library is and believes.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Libc {
     /// `glibc`, `musl` or the target's own name for it.
     pub name: String,
@@ -38,6 +39,7 @@ pub struct Libc {
 
 /// A belief that is far from what CPUID's modern leaf says, or that nothing speaks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Warning {
     /// What is off, in a sentence.
     pub what: String,

@@ -6,6 +6,7 @@ use core::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "std", serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
 pub enum Method {
     /// The C library's `memmove` or `memset`, whatever that does.
     Libc,
@@ -87,6 +88,7 @@ impl Method {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "std", serde(rename_all = "lowercase"))]
+#[non_exhaustive]
 pub enum Prefetch {
     /// Only as the hardware does.
     #[default]

@@ -29,6 +29,7 @@ pub const SYSTEM_PATH: &str = "/etc/ntcopy/profile.toml";
 /// What must be the same for a profile to be valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Machine {
     /// Vendor, family, model and stepping: [`Cpu::signature`].
     pub signature: String,
@@ -227,6 +228,7 @@ fn text_of(path: &Path) -> io::Result<String> {
 
 /// Where a profile is, and what it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Found {
     /// The file.
     pub path: PathBuf,

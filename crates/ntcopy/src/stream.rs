@@ -257,6 +257,7 @@ impl fmt::Debug for Unfenced<'_> {
 
 /// What became of many pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Moved {
     /// All bytes.
     pub bytes: u64,

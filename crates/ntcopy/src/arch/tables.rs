@@ -41,6 +41,7 @@ pub(crate) type FillFn = unsafe fn(*mut u8, u8, usize);
 
 /// A way to copy.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct CopyBackend {
     /// The instructions.
     pub method: Method,
@@ -56,6 +57,7 @@ pub struct CopyBackend {
 
 /// A way to fill.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct FillBackend {
     /// The instructions.
     pub method: Method,

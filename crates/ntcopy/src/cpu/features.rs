@@ -15,6 +15,7 @@ pub enum Use {
 
 /// A CPU feature and what it gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Feature {
     /// The name, as in `/proc/cpuinfo` where that is in use.
     pub name: &'static str,

@@ -16,6 +16,7 @@ pub const TURNS_VARIABLE: &str = "NTCOPY_TURNS";
 
 /// What the environment says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Overrides {
     /// `NTCOPY_ISA`: the name of an instruction set in the tables of [`arch`].
     pub isa: Option<&'static str>,

@@ -11,6 +11,7 @@ use crate::profile::{self, ProfileError};
 
 /// Where a policy comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Origin {
     /// CPUID: this machine has not been measured.
     Cpuid,
@@ -20,6 +21,7 @@ pub enum Origin {
 
 /// What the library goes by.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// The policy, overrides included.
     pub policy: Policy,
@@ -31,6 +33,7 @@ pub struct Settings {
 
 /// Something that was set and can't be followed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SettingsError {
     /// A variable of the environment.
     #[error(transparent)]
