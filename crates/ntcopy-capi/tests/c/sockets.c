@@ -43,7 +43,7 @@ static void errors(int support, int is_checked)
 	CHECK_IS(ntcopy_socket_enable(pair[0], NTCOPY_MIN_BYTES - 1), -EINVAL);
 	CHECK_IS(ntcopy_send(pair[0], bytes, 1, 0, NTCOPY_NONTEMPORAL, -EINVAL), -EINVAL);
 	CHECK_IS(ntcopy_send(pair[0], bytes, 1, 0, NTCOPY_AUTO, 3), -EINVAL);
-	CHECK_IS(ntcopy_send(pair[0], bytes, 1, 0, 1U << 4, support), -EINVAL);
+	CHECK_IS(ntcopy_send(pair[0], bytes, 1, 0, 1U << 5, support), -EINVAL);
 	CHECK_IS(ntcopy_socket_enable(pair[0], (256 << 10)), support);
 	CHECK_IS(ntcopy_socket_mode(pair[0], &setting), support);
 	CHECK_IS(setting, support == NTCOPY_SUPPORT_NONE ? 0 : (256 << 10));
