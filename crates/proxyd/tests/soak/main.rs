@@ -37,7 +37,7 @@ const REST: Duration = Duration::from_secs(30);
 /// What the anonymous memory of a daemon at rest may grow by: fragments of what was freed. A leak
 /// rises with every exchange, of which ten minutes have some 350,000.
 const GROWTH_BYTES_MAX: u64 = 8 << 20;
-/// What proxyd and storaged may have more in descriptors: storaged keeps pipes and objects.
+/// What proxyd and storaged may have more in descriptors: storaged keeps objects open.
 const SPARE_DESCRIPTORS: [usize; 2] = [0, 150];
 
 fn number(name: &str, default: u64) -> u64 {

@@ -1,4 +1,4 @@
-//! What a file says of itself, in extended attributes: whose content it is, and what it must be. An
+//! What a file says of itself, in an extended attribute: whose content it is, and what it must be. An
 //! index can be made of it.
 
 use std::fs::File;
@@ -8,12 +8,12 @@ use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
 use rustix::io::Errno;
 
 use super::Meta;
-use crate::key::KEY_BYTES_MAX;
 
-const KEY: &str = "user.storaged.key";
-/// There is none where the PUT said none.
-const TYPE: &str = "user.storaged.type";
-const DIGEST: &str = "user.storaged.blake3";
+/// The digest, the key, and a content type behind a zero, where the PUT said one. It is one attribute
+/// since ext4 has room for a small one in an inode, and takes a block for more.
+const NAME: &str = "user.storaged";
+/// The most that Linux takes.
+const BYTES_MAX: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(super) struct Mark {
@@ -24,36 +24,32 @@ pub(super) struct Mark {
 
 /// Whether the file system of a folder has them.
 pub(super) fn are_had(folder: &File) -> bool {
-    !matches!(fgetxattr(folder, KEY, &mut [0; 1]), Err(Errno::OPNOTSUPP))
+    !matches!(fgetxattr(folder, NAME, &mut [0; 1]), Err(Errno::OPNOTSUPP))
 }
 
 pub(super) fn write(file: &File, key: &str, meta: &Meta) -> io::Result<()> {
-    let set = |name, value: &[u8]| fsetxattr(file, name, value, XattrFlags::empty());
-    set(KEY, key.as_bytes())?;
-    set(DIGEST, &meta.digest)?;
+    let mut value = [&meta.digest, key.as_bytes()].concat();
     if !meta.content_type.is_empty() {
-        set(TYPE, meta.content_type.as_bytes())?;
+        value.push(0);
+        value.extend(meta.content_type.as_bytes());
     }
-    Ok(())
+    Ok(fsetxattr(file, NAME, &value, XattrFlags::empty())?)
 }
 
 /// `None` if it says nothing that storaged would have written.
 pub(super) fn read(file: &File) -> io::Result<Option<Mark>> {
-    let text =
-        |name| io::Result::Ok(value(file, name)?.and_then(|text| String::from_utf8(text).ok()));
-    let digest = value(file, DIGEST)?.and_then(|digest| digest.try_into().ok());
-    let content_type = text(TYPE)?.unwrap_or_default();
-    Ok(text(KEY)?.zip(digest).map(|(key, digest)| Mark { key, content_type, digest }))
-}
-
-fn value(file: &File, name: &str) -> io::Result<Option<Vec<u8>>> {
-    let mut room = vec![0; KEY_BYTES_MAX];
-    match fgetxattr(file, name, &mut room) {
-        Ok(bytes) => {
-            room.truncate(bytes);
-            Ok(Some(room))
-        }
-        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::RANGE) => Ok(None),
+    let mut room = vec![0; BYTES_MAX];
+    match fgetxattr(file, NAME, &mut room) {
+        Ok(bytes) => Ok(parse(&room[..bytes])),
+        Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(None),
         Err(errno) => Err(errno.into()),
     }
+}
+
+fn parse(value: &[u8]) -> Option<Mark> {
+    let (digest, text) = value.split_first_chunk()?;
+    let text = str::from_utf8(text).ok()?;
+    let (key, content_type) = text.split_once('\0').unwrap_or((text, ""));
+    let (key, content_type) = (key.to_owned(), content_type.to_owned());
+    (!key.is_empty()).then_some(Mark { key, content_type, digest: *digest })
 }

@@ -136,14 +136,12 @@ fn an_index_is_made_of_the_files_and_what_it_cannot_name_is_named() {
     // The old version of /a/b, as a crash leaves it, and what no storaged would have written.
     let older = fs::read(blobs.join("3")).unwrap();
     fs::write(blobs.join("2"), older).unwrap();
-    for name in ["user.storaged.key", "user.storaged.blake3"] {
-        let mut value = [0; 99];
-        let bytes = rustix::fs::getxattr(blobs.join("3"), name, &mut value).unwrap();
-        rustix::fs::setxattr(blobs.join("2"), name, &value[..bytes], XattrFlags::empty()).unwrap();
-    }
+    let (mark, mut value) = ("user.storaged", [0; 99]);
+    let bytes = rustix::fs::getxattr(blobs.join("3"), mark, &mut value).unwrap();
+    rustix::fs::setxattr(blobs.join("2"), mark, &value[..bytes], XattrFlags::empty()).unwrap();
     fs::write(blobs.join("5"), "demaged").unwrap();
     fs::write(blobs.join("letter"), "letter").unwrap();
-    rustix::fs::removexattr(blobs.join("6"), "user.storaged.key").unwrap();
+    rustix::fs::removexattr(blobs.join("6"), mark).unwrap();
     fs::remove_file(data.join("index")).unwrap();
     assert_eq!(newest, 6);
     let (code, words) = run(&["--rebuild"], &data);
