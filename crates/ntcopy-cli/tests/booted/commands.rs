@@ -9,8 +9,8 @@ const COMMANDS: [(&str, i32); 22] = [
     ("probe", 0),
     ("probe --json", 0),
     ("bench list", 0),
-    ("bench unix --quick --sockets 1 --object 64KiB --pairs 5 --out $HOME/a", 0),
-    ("bench unix --quick --sockets 1 --object 64KiB --pairs 5 --out $HOME/b", 0),
+    ("bench unix --quick --sockets 1 --object 64KiB --dataset 1MiB --pairs 5 --out $HOME/a", 0),
+    ("bench unix --quick --sockets 1 --object 64KiB --dataset 1MiB --pairs 5 --out $HOME/b", 0),
     ("bench memcpy --quick --size 64KiB --threads 1 --pairs 5 --out $HOME/m", 0),
     ("advise", 0),
     ("advise $HOME/a --json", 0),
@@ -50,7 +50,7 @@ fn every_command_works_in_a_booted_kernel() {
             line.replace('$', "\\$")
         );
     }
-    let output = Guest::new("um", &["--mem", "768M", "--timeout", "300"]).shell(&script);
+    let output = Guest::new("um", &["--mem", "768M", "--timeout", "900"]).shell(&script);
     let said = text(&output.stdout) + &text(&output.stderr);
     assert!(output.status.success() && said.is_empty(), "{said}");
 }
