@@ -48,6 +48,14 @@ impl Readers {
         Readers { all, by_socket }
     }
 
+    /// Replaces what was known of these processes: they may have made sockets since.
+    pub(crate) fn renew(&mut self, theirs: Vec<(Process, Descriptors)>) {
+        let mut all = std::mem::take(&mut self.all);
+        all.retain(|(known, _)| theirs.iter().all(|(process, _)| process.pid != known.pid));
+        all.extend(theirs);
+        *self = Readers::new(all);
+    }
+
     /// The sockets that processes had when all were read.
     pub(crate) fn sockets_of(&self, pids: &[Pid]) -> HashSet<Inode> {
         let theirs = self.all.iter().filter(|(process, _)| pids.contains(&process.pid));
@@ -320,6 +328,21 @@ mod tests {
         assert_eq!((touchers, sum.beyond.len()), (vec![(11, 500)], 0));
         let buffers = Buffers { sockets: 1, bytes: 800, full: 1 };
         assert_eq!(sum.buffers[Family::Unix as usize], buffers);
+    }
+
+    #[test]
+    fn sockets_that_were_made_since_have_their_readers() {
+        let mut sockets = Sockets::default();
+        unix(&mut sockets, 1, 2, 0);
+        unix(&mut sockets, 2, 1, 500);
+        let mut readers = Readers::new(vec![process(10, 0, &[]), process(30, 0, &[7])]);
+        let touchers = |readers: &Readers| -> Vec<Pid> {
+            let sum = sum(&HashSet::from([1, 2]), &[10], &sockets, readers);
+            sum.touchers.iter().map(|one| one.pid).collect()
+        };
+        assert!(touchers(&readers).is_empty());
+        readers.renew(vec![process(10, 0, &[1, 2])]);
+        assert_eq!((touchers(&readers), readers.all.len()), (vec![10], 2));
     }
 
     #[test]

@@ -153,21 +153,29 @@ impl Watch {
     fn find_own(&mut self, sockets: &Sockets) {
         if self.own_read.is_old() || sockets.inodes().any(|inode| !self.known.contains(&inode)) {
             let programs = &self.programs;
-            (self.own, self.own_read) = Reading::now(|| programs.iter().map(sockets_of).collect());
+            let (read, own_read): (Vec<Option<Own>>, Reading) =
+                Reading::now(|| programs.iter().map(descriptors_of).collect());
+            let of =
+                |own: &Own| own.iter().flat_map(|(_, found)| &found.sockets).copied().collect();
+            self.own = read.iter().map(|own| own.as_ref().map(of)).collect();
+            self.own_read = own_read;
+            self.readers.renew(read.into_iter().flatten().flatten().collect());
             self.known = sockets.inodes().collect();
         }
     }
 }
 
+/// A program's processes and what they have.
+type Own = Vec<(Process, Descriptors)>;
+
 /// None where every process of it has ended.
-fn sockets_of(program: &Program) -> Option<HashSet<Inode>> {
-    let mut found = HashSet::new();
-    let mut is_there = false;
-    for process in program.processes.iter().filter(|process| process.is_there()) {
-        is_there = true;
-        found.extend(processes::descriptors(process.pid).unwrap_or_default().sockets);
-    }
-    is_there.then_some(found)
+fn descriptors_of(program: &Program) -> Option<Own> {
+    let there = program.processes.iter().filter(|process| process.is_there());
+    let of = |process: &Process| {
+        (process.clone(), processes::descriptors(process.pid).unwrap_or_default())
+    };
+    let own: Own = there.map(of).collect();
+    (!own.is_empty()).then_some(own)
 }
 
 fn note_tcp(series: &mut Series, own: &HashSet<Inode>, sockets: &Sockets) {
