@@ -15,6 +15,7 @@
 
 mod disk;
 mod error;
+mod files;
 mod index;
 mod mark;
 mod object;

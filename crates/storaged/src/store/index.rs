@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use super::disk::{Disk, Health};
 use super::error::IndexError;
-use super::open::{new_file, unless_gone};
+use super::files::{new_file, unless_gone};
 use crate::fault::point;
 
 pub const INDEX: &str = "index";

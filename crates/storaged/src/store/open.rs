@@ -1,9 +1,9 @@
 //! Takes hold of a folder of objects, or makes one.
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::num::NonZeroUsize;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
@@ -15,12 +15,10 @@ use lru::LruCache;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
+use super::files::{FILE_MODE, FOLDER_MODE, make_folder, new_file, unless_gone};
 use super::index::{INDEX, Index, NEW_INDEX, Open, sync_folder};
 use super::spare::{SPARE, Spare};
 use super::{BLOBS, Cache, IndexError, OBJECTS, Store, mark, sweep};
-
-const FILE_MODE: u32 = 0o600;
-const FOLDER_MODE: u32 = 0o700;
 
 impl Store {
     /// Takes hold of a folder, and clears it of what a dead process has left.
@@ -85,16 +83,6 @@ pub fn create(dir: &Path) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Whoever starts the daemon, what it makes is its user's alone: the socket's mode says who may have
-/// the objects.
-pub(super) fn make_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path)
-}
-
-pub(super) fn new_file(path: &Path) -> io::Result<File> {
-    File::options().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)
-}
-
 /// Locks a folder for as long as what is returned is open.
 pub(super) fn hold(dir: &Path) -> anyhow::Result<File> {
     let shown = dir.display();
@@ -128,13 +116,6 @@ fn make(dir: &Path) -> Result<(), IndexError> {
         Some(parent) => Ok(sync_folder(parent)?),
         None => Ok(()),
     }
-}
-
-pub(super) fn unless_gone(removed: io::Result<()>) -> io::Result<()> {
-    removed.or_else(|error| match error.kind() {
-        io::ErrorKind::NotFound => Ok(()),
-        _ => Err(error),
-    })
 }
 
 fn must_be_empty(dir: &Path) -> anyhow::Result<()> {

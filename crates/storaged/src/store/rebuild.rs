@@ -10,8 +10,9 @@ use std::time::UNIX_EPOCH;
 use anyhow::Context as _;
 use redb::{Database, ReadableDatabase, ReadableTable};
 
+use super::files::{new_file, unless_gone};
 use super::index::{INDEX, NEW_INDEX, Open, sync_folder};
-use super::open::{hold, new_file, unless_gone};
+use super::open::hold;
 use super::sweep::{self, number};
 use super::{BLOBS, IndexError, Meta, OBJECTS, mark};
 

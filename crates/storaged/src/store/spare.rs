@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{FallocateFlags, fallocate, fstatvfs, ftruncate};
 
-use super::open::new_file;
+use super::files::new_file;
 
 pub(super) const SPARE: &str = "spare";
 /// Much more than one change of the index takes.

@@ -15,7 +15,7 @@ use anyhow::{Context as _, bail};
 use redb::{Database, ReadableDatabase, ReadableTable};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use super::open::make_folder;
+use super::files::make_folder;
 use super::{BLOBS, IndexError, OBJECTS, PART, STATE};
 
 const LOST: &str = "lost";

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
-use super::open::new_file;
+use super::files::new_file;
 use super::{Meta, PART, Store, StoreError, mark};
 use crate::condition::Conditions;
 use crate::fault::point;
