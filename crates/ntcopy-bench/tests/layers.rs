@@ -9,6 +9,7 @@ use std::process::Command;
 /// The modules of this crate, each with those that it may use.
 const MODULES: &[(&str, &[&str])] = &[
     ("tcp", &[]),
+    ("alone", &[]),
     ("hardware", &[]),
     ("machine", &["tcp", "hardware"]),
     ("experiment", &[]),

@@ -5,7 +5,7 @@ use clap::{Arg, Command};
 
 /// What a command is for.
 const GROUPS: [(&str, &[&str]); 3] = [
-    ("What most people need", &["try", "probe", "advise", "run", "stat", "report"]),
+    ("What most people need", &["try", "probe", "advise", "run", "set", "stat", "report"]),
     ("Measuring", &["bench", "footprint"]),
     ("Kernels, fleets and the rest", &["kernel", "module", "survey", "ddio", "unix-nt-bench"]),
 ];

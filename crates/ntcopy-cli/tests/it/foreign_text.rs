@@ -172,8 +172,9 @@ fn a_record_that_cannot_be_read_is_named_and_its_words_are_not_obeyed() {
 #[test]
 fn counters_of_a_stranger_are_not_obeyed() {
     let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("stat"), "nontemporal_bytes 7\nnew\x1b[31m\u{202e}x_bytes 5\n")
-        .unwrap();
+    let counters = "NtcopyBytes 7\nNtcopyHintedBytes 7\nNtcopyBypassedBytes 5\n";
+    let stranger = "new\x1b[31m\u{202e}x_bytes 5\n";
+    fs::write(folder.path().join("stat"), [counters, stranger].concat()).unwrap();
     for form in [&[][..], &["--json"], &["--prometheus"]] {
         harmless(folder.path(), &[&["stat", "--file", "stat"][..], form].concat());
     }

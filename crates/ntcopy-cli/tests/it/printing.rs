@@ -17,7 +17,7 @@ const LINES: [&str; 10] = [
     "kernel list",
     "module status --json",
     "footprint --list",
-    "stat --file /dev/null",
+    "stat --help",
 ];
 
 fn printing(line: &str, to: Stdio) -> Output {

@@ -104,7 +104,9 @@ fn a_node_measures_and_its_record_arrives() {
     let one = &listed["records"][0];
     assert_eq!((&one["node"], &one["fleet"]), (&"n1".into(), &"f".into()));
     assert_eq!(one["asked"], "memset --quick");
-    assert!(one["not_counted"].is_null(), "{one}");
+    // Other tests measure at the same time.
+    let reason = one["not_counted"].as_str();
+    assert!(reason.is_none_or(|reason| reason.starts_with("another ntcopy measured")), "{one}");
 }
 
 /// A kernel that is not there is an experiment that fails, said by the node.
