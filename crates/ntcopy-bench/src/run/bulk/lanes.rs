@@ -79,7 +79,7 @@ impl Lane<'_> {
             let destination = &mut self.destination[to..to + self.size];
             copy(black_box(&mut *destination), black_box(source));
             if self.is_read_back {
-                black_box(super::pages::words(black_box(destination)));
+                black_box(words(black_box(destination)));
             }
         }
         black_box(&self.destination);
@@ -182,6 +182,12 @@ pub fn wrong_number(place: usize, expected: u64, got: u64) -> Failure {
 
 fn wrong_byte(at: usize, expected: u8, got: u8) -> Failure {
     WrongByte { socket: None, position: at as u64, expected, got }.into()
+}
+
+/// The sum of all whole numbers of 8 bytes.
+pub fn words(bytes: &[u8]) -> u64 {
+    let number = |word: &[u8]| word.try_into().map_or(0, u64::from_ne_bytes);
+    bytes.chunks_exact(8).map(number).fold(0, u64::wrapping_add)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod routines;
 
 use std::hint::black_box;
 
-use super::lanes::{Lane, wrong_number};
+use super::lanes::{Lane, words, wrong_number};
 use crate::experiment::bulk::{Action, PAGE_BYTES, PageWay, ReadBack};
 use crate::run::Failure;
 
@@ -73,12 +73,6 @@ fn some_of(page: &[u8]) -> u64 {
         bytes.chunks_exact(4).map(number).map(u64::from).fold(0, u64::wrapping_add)
     };
     (0..PLACES).map(place).fold(0, u64::wrapping_add)
-}
-
-/// The sum of all whole numbers of 8 bytes.
-pub fn words(bytes: &[u8]) -> u64 {
-    let number = |word: &[u8]| word.try_into().map_or(0, u64::from_ne_bytes);
-    bytes.chunks_exact(8).map(number).fold(0, u64::wrapping_add)
 }
 
 #[cfg(test)]
