@@ -123,7 +123,6 @@ done
 python3 "$root/scripts/free-when-unused.py" --key nontemporal_key \
 	--known "sk_setsockopt=the option itself" \
 	--known "sk_getsockopt=the option itself" \
-	--known "do_accept=passes the option on" \
-	--known "sock_sendmsg=calls __sock_sendmsg(), as the system calls do, where it was inlined" \
-	--known "io_sendmsg_zc=zero copy; the compiler lays out its blocks anew" \
+	--known "_copy_to_iter=calls rcu_read_unlock(), where it was inlined" \
+	--known "iov_iter_zero=calls rcu_read_unlock(), where it was inlined" \
 	--cold ntcopy_sendmsg $(each --must $must) $pairs
