@@ -157,23 +157,25 @@ static int load_program(void)
 		{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1 },
 		{ BPF_JMP | BPF_EXIT, 0, 0, 0, 0 },
 	};
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
-		.expected_attach_type = BPF_CGROUP_INET4_CONNECT,
-		.insns = (unsigned long)program, .insn_cnt = ARRAY_SIZE(program),
-		.license = (unsigned long)"GPL",
-	};
+	union bpf_attr attr;
 
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = BPF_PROG_TYPE_CGROUP_SOCK_ADDR;
+	attr.expected_attach_type = BPF_CGROUP_INET4_CONNECT;
+	attr.insns = (unsigned long)program;
+	attr.insn_cnt = ARRAY_SIZE(program);
+	attr.license = (unsigned long)"GPL";
 	return bpf(BPF_PROG_LOAD, &attr);
 }
 
 static int attach_to_cgroup(int program, const char *cgroup)
 {
-	union bpf_attr attr = {
-		.target_fd = open(cgroup, O_RDONLY | O_DIRECTORY), .attach_bpf_fd = program,
-		.attach_type = BPF_CGROUP_INET4_CONNECT,
-	};
+	union bpf_attr attr;
 
+	memset(&attr, 0, sizeof(attr));
+	attr.target_fd = open(cgroup, O_RDONLY | O_DIRECTORY);
+	attr.attach_bpf_fd = program;
+	attr.attach_type = BPF_CGROUP_INET4_CONNECT;
 	return bpf(BPF_PROG_ATTACH, &attr);
 }
 
