@@ -6,6 +6,7 @@ pub mod bench;
 pub mod ddio;
 pub mod footprint;
 pub mod help;
+mod hinted;
 pub mod kernel;
 pub mod module;
 pub mod probe;

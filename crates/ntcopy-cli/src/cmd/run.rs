@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::Context as _;
-use ntcopy::recommended::{self, LEAST_BYTES};
-use ntcopy::socket::{self, Support};
+use ntcopy::recommended;
+use ntcopy::socket;
 use ntcopy::uapi;
 use ntcopy_record::units::Bytes;
 
 use self::program::Program;
+use super::hinted::{Family, families, kernel_obstacle, number};
 use super::{Ended, usage};
 
 const HELP: &str = "\
@@ -46,42 +47,6 @@ The library reads variables, which can be set by hand beside LD_PRELOAD: NTCOPY_
 unix,tcp if unset), NTCOPY_PRELOAD_FILTERS (how many seccomp filters are known to allow what it \
 does; 0 if unset). One that it does not understand is named on standard error, and nothing is \
 hinted.";
-
-/// A family of sockets that is hinted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
-pub enum Family {
-    Unix,
-    Tcp,
-    Udp,
-}
-
-impl From<Family> for recommended::Family {
-    fn from(family: Family) -> Self {
-        match family {
-            Family::Unix => recommended::Family::Unix,
-            Family::Tcp => recommended::Family::Tcp,
-            Family::Udp => recommended::Family::Udp,
-        }
-    }
-}
-
-/// Each family once; without any those that are recommended.
-pub fn families(asked: &[Family]) -> Vec<recommended::Family> {
-    let asked = if asked.is_empty() { &[Family::Unix, Family::Tcp] } else { asked };
-    let mut families: Vec<recommended::Family> = asked.iter().map(|one| (*one).into()).collect();
-    families.sort_unstable();
-    families.dedup();
-    families
-}
-
-/// A size as the kernel takes it.
-pub fn number(bytes: Bytes) -> Result<c_int, String> {
-    let least = u64::from(LEAST_BYTES);
-    let number = c_int::try_from(bytes.0).ok().filter(|_| bytes.0 >= least);
-    number.ok_or_else(|| {
-        format!("--min-bytes {}: from {} to 2 GiB", bytes.argument(), Bytes(least).argument())
-    })
-}
 
 /// How a program is hinted.
 #[derive(clap::Args)]
@@ -208,15 +173,6 @@ fn preloads(others: Option<OsString>, library: &Path) -> OsString {
     }
     all.push(library);
     all
-}
-
-/// Why the hint is not taken on this kernel.
-pub fn kernel_obstacle() -> Option<String> {
-    (socket::kernel_support() == Support::None).then(|| match socket::other_series() {
-        Some(other) => other.to_string(),
-        None => "this kernel does not know SO_NTCOPY; one that does: ntcopy kernel boot -- COMMAND"
-            .to_owned(),
-    })
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {

@@ -27,7 +27,7 @@ use self::notes::Notes;
 use self::setter::{Numbers, Setter};
 use self::tree::Tree;
 use self::way::Way;
-use super::run::{Family, families, number};
+use super::hinted::{Family, families, number};
 use super::{NOT_AVAILABLE, failed, not_available, usage};
 
 /// How long `--watch` waits between two looks.

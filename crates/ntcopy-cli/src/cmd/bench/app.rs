@@ -14,6 +14,7 @@ use ntcopy_record::{ExperimentKind, Record, Unavailable};
 use super::against::{AgainstArgs, KernelPair};
 use super::args::Common;
 use super::launch::{KernelCpus, Launch};
+use crate::cmd::hinted::Family;
 use crate::cmd::{not_available, run as hint, usage};
 
 pub const EXAMPLES: &str = "\
@@ -94,7 +95,7 @@ impl AppArgs {
     fn hinted(&self, program: &Path) -> Hinting {
         let asked = hint::Hint {
             min_bytes: None,
-            family: vec![hint::Family::Unix],
+            family: vec![Family::Unix],
             library: self.library.clone(),
         };
         match hint::Hinting::of(&asked, program.as_os_str()) {

@@ -13,7 +13,7 @@ use ntcopy::socket::{Support, kernel_support};
 use ntcopy::uapi;
 
 use super::hold;
-use crate::cmd::run::kernel_obstacle;
+use crate::cmd::hinted::kernel_obstacle;
 
 /// Who takes the numbers of sockets here.
 pub enum Way {
