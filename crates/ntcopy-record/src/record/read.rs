@@ -28,7 +28,7 @@ pub struct Record {
     /// Whether the record has its last line. A record that was cut short (a
     /// crash, Ctrl-C) lacks it; what it holds is good all the same.
     pub complete: bool,
-    /// As [`End::beside`].
+    /// As [`crate::End::beside`].
     pub beside: BTreeSet<u32>,
 }
 
