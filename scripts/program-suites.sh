@@ -3,7 +3,7 @@
 #
 # The test suites of memcached and Redis, from the distribution's source packages of
 # the versions that are installed, in a booted kernel that knows the flag: by
-# themselves, and under `ntcopy run --mode nt` with every send hinted. Each test must
+# themselves, and under `ntcopy run` with large sends hinted. Each test must
 # come out alike, and the kernel must count hinted bytes in the second case alone.
 # Redis is the packaged program; memcached's suite wants programs that no package has,
 # which are built of its source.

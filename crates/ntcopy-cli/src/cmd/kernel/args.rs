@@ -36,7 +36,7 @@ Environment:
 const BOOT_HELP: &str = "\
 Examples:
   ntcopy kernel boot -- uname -r
-  ntcopy kernel boot --sysctl net.core.ntcopy=2 -- ./my-test
+  ntcopy kernel boot --sysctl net.core.ntcopy=0 -- ./my-test
   ntcopy kernel boot --cpus 2 --mem 4G -- ntcopy unix-nt-bench 1048576 100000 1 524288 524288
   ntcopy kernel boot --cpus 2 --own-caches -- taskset -c 1 ./my-test
   ntcopy kernel boot --kernel x86 --cpus 2 -- ./my-test
