@@ -115,7 +115,16 @@ fn figures(record: &Record) -> String {
     table::document(record, Vec::new()).replace("\n\n\n", "\n\n").trim().to_owned()
 }
 
-/// The command without the place that its record went to.
+/// The mode of a rule that the kernel has no more.
+const WITHDRAWN: &str = "adaptive";
+
+/// A list of modes without the withdrawn one.
+fn without(modes: &str) -> String {
+    let left: Vec<&str> = modes.split(',').filter(|mode| *mode != WITHDRAWN).collect();
+    if left.is_empty() { "nt".to_owned() } else { left.join(",") }
+}
+
+/// The command without the place that its record went to, as it can be given today.
 fn again(record: &Record) -> String {
     let mut words = Vec::new();
     let mut command = record.header.command.iter();
@@ -126,6 +135,7 @@ fn again(record: &Record) -> String {
             }
             // What records of 0.1 called it.
             "--peers" => words.push("--modes".to_owned()),
+            _ if word.split(',').any(|mode| mode == WITHDRAWN) => words.push(without(word)),
             _ => words.push(word.clone()),
         }
     }
