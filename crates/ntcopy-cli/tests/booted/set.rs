@@ -15,7 +15,7 @@ const TESTS: [&str; 7] = [
 
 #[test]
 fn sockets_of_a_running_program_are_set_watched_and_put_back() {
-    let guest = Guest::new("um", &["--timeout", "300"]);
+    let guest = Guest::new("um", &["--timeout", "1200"]);
     let script = project().join("crates/ntcopy-cli/tests/guest/set.py");
     let script = script.to_str().expect("a path in UTF-8");
     let output = guest.run(&[&["python3", script, PROGRAM], &TESTS[..]].concat());

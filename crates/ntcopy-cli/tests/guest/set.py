@@ -209,7 +209,7 @@ def test_a_peer_sees_the_end_while_it_watches():
     with Program() as it:
         addresses = it.listens()
         watch = watching(it.pid)
-        for time_of in range(400):
+        for time_of in range(100):
             listener, address = ("t", "u")[time_of % 2], addresses[time_of % 2]
             peer, number = it.accepts(listener, address)
             it.do(f"c[{number}].close()")
@@ -230,7 +230,7 @@ def test_stopped_or_killed_at_any_point_it_holds_nothing():
     random.seed(7)
     with Program() as it:
         address, _ = it.listens()
-        for time_of in range(60):
+        for time_of in range(24):
             peers = [it.accepts("t", address) for _ in range(8)]
             it.do("own = [socket.socket() for _ in range(40)]")
             line = [NTCOPY, "set", "--pid", str(it.pid), "--watch"]
