@@ -2,7 +2,8 @@
 
 use core::ffi::{CStr, c_char, c_int};
 
-use ntcopy::recommended::{Family, LEAST_BYTES};
+use ntcopy::recommended::Family;
+use ntcopy::uapi;
 
 /// From how many bytes on sends are hinted, whatever the socket.
 pub const MIN_BYTES: &CStr = c"NTCOPY_PRELOAD_MIN_BYTES";
@@ -91,7 +92,7 @@ pub fn parse<'a>(value: impl Fn(&CStr) -> Option<&'a [u8]>) -> Result<Settings, 
 
 fn min_bytes(text: &[u8]) -> Option<c_int> {
     let bytes = c_int::try_from(number(text)?).ok()?;
-    (bytes >= LEAST_BYTES as c_int).then_some(bytes)
+    (bytes >= uapi::MIN_BYTES).then_some(bytes)
 }
 
 /// A number in decimal digits, and nothing else.

@@ -10,8 +10,6 @@ use ::libc::{
 pub const STREAM_BYTES: u32 = 256 << 10;
 /// Datagrams and records, which are never as large.
 pub const DATAGRAM_BYTES: u32 = 4096;
-/// Pieces below a page are never hinted, and the kernel takes no number below it.
-pub const LEAST_BYTES: u32 = 4096;
 
 /// Sockets that are hinted alike.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]

@@ -3,8 +3,9 @@
 
 use std::ffi::c_int;
 
-use ntcopy::recommended::{self, LEAST_BYTES};
+use ntcopy::recommended;
 use ntcopy::socket::{self, Support};
+use ntcopy::uapi;
 use ntcopy_record::units::Bytes;
 
 /// A family of sockets that is hinted.
@@ -36,10 +37,10 @@ pub fn families(asked: &[Family]) -> Vec<recommended::Family> {
 
 /// A size as the kernel takes it.
 pub fn number(bytes: Bytes) -> Result<c_int, String> {
-    let least = u64::from(LEAST_BYTES);
-    let number = c_int::try_from(bytes.0).ok().filter(|_| bytes.0 >= least);
+    let number = c_int::try_from(bytes.0).ok().filter(|number| *number >= uapi::MIN_BYTES);
     number.ok_or_else(|| {
-        format!("--min-bytes {}: from {} to 2 GiB", bytes.argument(), Bytes(least).argument())
+        let least = Bytes(uapi::MIN_BYTES.cast_unsigned().into());
+        format!("--min-bytes {}: from {} to 2 GiB", bytes.argument(), least.argument())
     })
 }
 

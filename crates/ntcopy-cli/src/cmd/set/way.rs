@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use ntcopy::recommended::{Family, Kind, LEAST_BYTES};
+use ntcopy::recommended::{Family, Kind};
 use ntcopy::socket::{Support, kernel_support};
 use ntcopy::uapi;
 
@@ -30,8 +30,7 @@ impl Way {
                 // The first socket that opts in has the kernel patch itself: better not one of
                 // somebody else's, which is held meanwhile.
                 let (own, _) = UnixStream::pair().map_err(|error| format!("no socket: {error}"))?;
-                let least = LEAST_BYTES.cast_signed();
-                match hold::set(own.as_fd(), uapi::SO_NTCOPY, least) {
+                match hold::set(own.as_fd(), uapi::SO_NTCOPY, uapi::MIN_BYTES) {
                     Ok(()) => Ok(Way::Kernel),
                     Err(error) => Err(format!("this kernel's SO_NTCOPY takes no number: {error}")),
                 }
