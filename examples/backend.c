@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "ntcopy.h"
+#include <ntcopy/uapi.h>
 
 static const char *data;
 static size_t pieces, length;

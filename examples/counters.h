@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ntcopy.h"
+#include <ntcopy/uapi.h>
 
 enum { COUNTERS = 3 };
 

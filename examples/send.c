@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 
 #include "counters.h"
-#include "ntcopy.h"
+#include <ntcopy/uapi.h>
 
 enum { PIECE = 64 << 10, PIECES = 256 };
 

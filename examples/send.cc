@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "ntcopy.h"
+#include <ntcopy/uapi.h>
 
 namespace {
 

@@ -18,7 +18,7 @@ import (
 	"syscall"
 )
 
-// The numbers of uapi/ntcopy.h.
+// The numbers of uapi/ntcopy/uapi.h.
 const (
 	msgNtcopy     = 0x1000000
 	soNtcopy      = 0x4e54

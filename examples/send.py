@@ -10,7 +10,7 @@ import errno
 import socket
 import sys
 
-# The numbers of uapi/ntcopy.h.
+# The numbers of uapi/ntcopy/uapi.h.
 MSG_NTCOPY = 0x1000000
 SO_NTCOPY = 0x4E54
 NTCOPY_FLAGGED = 0x7FFFFFFF

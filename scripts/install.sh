@@ -55,8 +55,7 @@ install_library() {
 	sed -e "s|@PREFIX@|$prefix|" -e "s|@LIBDIR@|$libdir|" -e "s|@INCLUDEDIR@|$includedir|" \
 		-e "s|@VERSION@|$version|" crates/ntcopy-capi/ntcopy.pc.in >"$work/ntcopy.pc"
 	place 644 crates/ntcopy-capi/include/ntcopy.h "$includedir"
-	# The same name as the library's header in the source; a folder of its own keeps them apart.
-	place 644 uapi/ntcopy.h "$includedir/ntcopy" uapi.h
+	place 644 uapi/ntcopy/uapi.h "$includedir/ntcopy"
 	place 755 "$work/libntcopy.so.$version" "$libdir"
 	for link in "libntcopy.so.${version%%.*}" libntcopy.so; do
 		cp -Pf "$work/$link" "$destdir$libdir/$link"
@@ -140,7 +139,7 @@ install_dkms() {
 	while read -r name; do
 		place 644 "kernel/module/$name" "$source/$(dirname "${name#./}")"
 	done <"$work/sources"
-	place 644 uapi/ntcopy.h "$source"
+	place 644 uapi/ntcopy/uapi.h "$source/ntcopy"
 	sed "s/@VERSION@/$module/" kernel/module/dkms.conf >"$work/dkms.conf"
 	place 644 "$work/dkms.conf" "$source"
 }

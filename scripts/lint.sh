@@ -46,6 +46,6 @@ kib=$(git ls-files -z bench/record | xargs -0 du -k --apparent-size --total | ta
 	echo "lint: bench/record: $kib KiB, 10240 are its budget: take away what INDEX.toml need not name" >&2
 	exit 1
 }
-echo "lint: uapi/ntcopy.h"
-printf '#include "ntcopy.h"\nint flag = MSG_NTCOPY;\n' |
+echo "lint: uapi/ntcopy/uapi.h"
+printf '#include <ntcopy/uapi.h>\nint flag = MSG_NTCOPY;\n' |
 	gcc -Wall -Wextra -Werror -std=c99 -pedantic -Iuapi -fsyntax-only -xc -

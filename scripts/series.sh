@@ -50,17 +50,17 @@ numbers() {
 	cat <<-'END'
 		/* SPDX-License-Identifier: GPL-2.0 */
 		/* MSG_NTCOPY: its numbers, and the lines of its counters. */
-		#ifndef NTCOPY_H
-		#define NTCOPY_H
+		#ifndef MSG_NTCOPY_H
+		#define MSG_NTCOPY_H
 
 		#include <sys/socket.h>
 
 	END
 	sed -n 's/^#define \(MSG_NTCOPY\|SO_NTCOPY\|NTCOPY_MIN_BYTES\|NTCOPY_FLAGGED\)\t\+\([0-9a-fx]*\).*/#ifndef \1\n#define \1\t\2\n#endif/p' \
-		"$root/uapi/ntcopy.h"
+		"$root/uapi/ntcopy/uapi.h"
 	echo
-	sed -n 's/^\(#define NTCOPY_STAT_[A-Z_]*\t*"[^"]*"\).*/\1/p' "$root/uapi/ntcopy.h"
-	printf '\n#endif /* NTCOPY_H */\n'
+	sed -n 's/^\(#define NTCOPY_STAT_[A-Z_]*\t*"[^"]*"\).*/\1/p' "$root/uapi/ntcopy/uapi.h"
+	printf '\n#endif /* MSG_NTCOPY_H */\n'
 }
 
 # Outside of a kernel tree the tests also run where a module stands in for the option.
@@ -92,7 +92,8 @@ make_suite() {
 	done >"$tree/.gitignore"
 	cp "$suite/hint_in_tree.c" "$tree/hint.c"
 	forget_module
-	numbers >"$tree/ntcopy.h"
+	numbers >"$tree/msg_ntcopy.h"
+	sed -i "s:<ntcopy/uapi.h>:\"msg_ntcopy.h\":" "$tree/scene.h"
 	grep -vx "	\(ntcopy_pages\|user_copies\) .*" "$suite/Makefile" | sed 's/ page_area\.h / /' >"$tree/Makefile"
 }
 

@@ -71,8 +71,8 @@ fn embed_module(code: &mut String, kernel: &Path) {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut files = Vec::new();
     sources(&folder, &folder, &mut files);
-    let header = kernel.join("../uapi/ntcopy.h").canonicalize().expect("uapi/ntcopy.h");
-    files.push(("ntcopy.h".to_owned(), header));
+    let header = kernel.join("../uapi/ntcopy/uapi.h").canonicalize().expect("uapi/ntcopy/uapi.h");
+    files.push(("ntcopy/uapi.h".to_owned(), header));
     files.sort();
     writeln!(code, "pub(crate) const MODULE: &[(&str, &[u8])] = &[").expect("memory");
     for (name, path) in &files {

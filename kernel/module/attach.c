@@ -65,7 +65,7 @@ unlock:
  * @sock: The socket
  * @min_bytes: As SO_NTCOPY has it
  *
- * Return: 0, or an error: see uapi/ntcopy.h.
+ * Return: 0, or an error: see uapi/ntcopy/uapi.h.
  */
 int ntcopy_attach(struct socket *sock, int min_bytes)
 {
@@ -76,7 +76,7 @@ int ntcopy_attach(struct socket *sock, int min_bytes)
  * ntcopy_detach - leave a socket alone
  * @sock: The socket
  *
- * Return: 0, also if it was not attached, or an error: see uapi/ntcopy.h.
+ * Return: 0, also if it was not attached, or an error: see uapi/ntcopy/uapi.h.
  */
 int ntcopy_detach(struct socket *sock)
 {
@@ -90,7 +90,7 @@ int ntcopy_detach(struct socket *sock)
  *
  * It takes no lock.
  *
- * Return: 0, or an error: see uapi/ntcopy.h.
+ * Return: 0, or an error: see uapi/ntcopy/uapi.h.
  */
 int ntcopy_query(const struct socket *sock, struct ntcopy_socket *arg)
 {

@@ -12,7 +12,7 @@
 #include <net/sock.h>
 
 #include "compat.h"
-#include "ntcopy.h"
+#include <ntcopy/uapi.h>
 
 #define NTCOPY_VERSION		"0.2.0"
 #define NTCOPY_VERSION_CODE	(0 << 16 | 2 << 8 | 0)

@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 
 #include "kselftest.h"
-#include "ntcopy.h"
+#include <ntcopy/uapi.h>
 
 #define PAGE		4096UL	/* what is below it is copied normally */
 #define KIB		1024UL

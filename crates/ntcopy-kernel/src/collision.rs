@@ -1,6 +1,6 @@
 //! Whether a kernel source already uses one of our numbers.
 //!
-//! The numbers come from `uapi/ntcopy.h`. The 2022 value of the flag means MSG_SOCK_DEVMEM today;
+//! The numbers come from `uapi/ntcopy/uapi.h`. The 2022 value of the flag means MSG_SOCK_DEVMEM today;
 //! this check is what notices the next time.
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::error::{Context, Error, Result};
 
-const UAPI: &str = include_str!("../../../uapi/ntcopy.h");
+const UAPI: &str = include_str!("../../../uapi/ntcopy/uapi.h");
 
 /// A `#define` with a number.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,10 +46,12 @@ pub(crate) fn check(source: &Path, version: &str) -> Result<()> {
     Ok(())
 }
 
-/// A number of `uapi/ntcopy.h`.
+/// A number of `uapi/ntcopy/uapi.h`.
 fn ours(name: &str) -> u64 {
     let found = definitions(UAPI, &[name]).into_iter().find(|d| d.name == name);
-    found.map(|d| d.value).expect("uapi/ntcopy.h defines it; a test of this file holds it to that")
+    found
+        .map(|d| d.value)
+        .expect("uapi/ntcopy/uapi.h defines it; a test of this file holds it to that")
 }
 
 /// The generic header of socket options, and those of the architectures that have their own.

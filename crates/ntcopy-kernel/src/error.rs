@@ -22,7 +22,7 @@ pub enum Error {
     Damaged { path: PathBuf, reason: String },
     #[error(
         "{ours} ({value:#x}) collides with {theirs} at {file}:{line} of Linux {version}: this \
-         kernel gave the number away; uapi/ntcopy.h needs another one"
+         kernel gave the number away; uapi/ntcopy/uapi.h needs another one"
     )]
     Collision {
         ours: String,

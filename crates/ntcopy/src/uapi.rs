@@ -1,4 +1,4 @@
-//! The numbers of the kernel interface, copied from `uapi/ntcopy.h`.
+//! The numbers of the kernel interface, copied from `uapi/ntcopy/uapi.h`.
 //!
 //! Tests of this module hold them against that header.
 

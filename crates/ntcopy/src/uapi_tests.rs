@@ -1,4 +1,4 @@
-//! Holds the numbers against `uapi/ntcopy.h`.
+//! Holds the numbers against `uapi/ntcopy/uapi.h`.
 
 use std::mem::offset_of;
 
@@ -40,7 +40,7 @@ fn rust() -> Vec<(&'static str, Value)> {
     ]
 }
 
-const HEADER: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../uapi/ntcopy.h"));
+const HEADER: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../uapi/ntcopy/uapi.h"));
 
 /// Every `#define NAME value` of the header, the include guard left out.
 fn header() -> Vec<(&'static str, Value)> {
@@ -48,7 +48,7 @@ fn header() -> Vec<(&'static str, Value)> {
         .lines()
         .filter_map(|line| line.strip_prefix("#define"))
         .map(|rest| rest.split_once("/*").map_or(rest, |(value, _)| value).trim())
-        .filter(|rest| *rest != "NTCOPY_H")
+        .filter(|rest| *rest != "NTCOPY_UAPI_H")
         .map(|rest| {
             let (name, value) = rest.split_once(char::is_whitespace).expect("a value");
             (name, parse(value.trim()))
@@ -116,7 +116,7 @@ fn assert_laid_out(structure: &str, size_bytes: usize, rust: &[(&str, usize)]) {
         header.push((name, offset));
         offset += size;
     }
-    assert_eq!(header, rust, "{structure}; left: uapi/ntcopy.h, right: uapi.rs");
+    assert_eq!(header, rust, "{structure}; left: uapi/ntcopy/uapi.h, right: uapi.rs");
     assert_eq!(offset, size_bytes, "{structure}");
 }
 
@@ -152,7 +152,7 @@ fn the_header_and_this_file_say_the_same() {
     let (mut header, mut rust) = (header(), rust());
     header.sort_by_key(|(name, _)| *name);
     rust.sort_by_key(|(name, _)| *name);
-    assert_eq!(header, rust, "left: uapi/ntcopy.h, right: uapi.rs");
+    assert_eq!(header, rust, "left: uapi/ntcopy/uapi.h, right: uapi.rs");
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn style() -> Result<(), Error> {
 /// Compiles once more, with every warning there is, and sparse.
 fn warnings(kernel: &Built) -> Result<(), Error> {
     let work = tempfile::tempdir().doing("making a folder")?;
-    let copy = "cp -r \"$1/kernel/module/.\" \"$1/uapi/ntcopy.h\" \"$2\"";
+    let copy = "cp -r \"$1/kernel/module/.\" \"$1/uapi/.\" \"$2\"";
     let mut cp = Command::new("sh");
     cp.args(["-c", copy, "cp"]).arg(root()).arg(work.path());
     said(&mut cp, "the sources cannot be copied")?;

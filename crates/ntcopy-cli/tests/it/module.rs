@@ -21,7 +21,7 @@ const RELEASE: &str = "6.12.99+deb12-cloud-amd64";
 const MAKEFILE: &str = "\
 CC = gcc
 modules:
-\t@test -f $(M)/Kbuild && test -f $(M)/ntcopy.h
+\t@test -f $(M)/Kbuild && test -f $(M)/ntcopy/uapi.h
 \t@echo '  CC [M]  main.o'
 \t@sh slow.sh
 \t@echo 'int x;' > $(M)/x.c && $(CC) $(OPTION) -c $(M)/x.c -o $(M)/x.o

@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ntcopy.h"
+#include <ntcopy/uapi.h>
 
 #define LARGE 65536
 #define SMALL 100

@@ -27,7 +27,7 @@ const SPARE_CONNECTIONS: u32 = 64;
 /// The example, and the header that it needs.
 const FILES: [(&str, &str); 2] = [
     ("backend.c", include_str!("../../../../../../examples/backend.c")),
-    ("ntcopy.h", include_str!("../../../../../../uapi/ntcopy.h")),
+    ("ntcopy/uapi.h", include_str!("../../../../../../uapi/ntcopy/uapi.h")),
 ];
 
 /// What a proxy and its backend are started for.
@@ -98,6 +98,8 @@ pub struct Example {
 impl Example {
     pub fn compile(objects: PathBuf) -> Result<Example, Failure> {
         let folder = Folder::new("ntcopy-backend-").map_err(Failure::temporary)?;
+        fs::create_dir(folder.path().join("ntcopy"))
+            .map_err(Failure::io("cannot make the header's folder"))?;
         for (name, text) in FILES {
             fs::write(folder.path().join(name), text)
                 .map_err(Failure::io("cannot write backend.c"))?;

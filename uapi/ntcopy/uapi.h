@@ -7,8 +7,8 @@
  * compiler to ask. Tests hold both against this file, and the kernel build
  * holds this file against the kernel source that it is about to build.
  */
-#ifndef NTCOPY_H
-#define NTCOPY_H
+#ifndef NTCOPY_UAPI_H
+#define NTCOPY_UAPI_H
 
 #include <linux/ioctl.h>
 #include <linux/types.h>
@@ -95,4 +95,4 @@ struct ntcopy_module_info {
 #define NTCOPY_IOC_QUERY	_IOWR('N', 0xc2, struct ntcopy_socket)
 #define NTCOPY_IOC_INFO		_IOR('N', 0xc3, struct ntcopy_module_info)
 
-#endif /* NTCOPY_H */
+#endif /* NTCOPY_UAPI_H */
