@@ -1,0 +1,1 @@
+ntcopy/uapi.h
