@@ -35,6 +35,7 @@ use crate::uapi;
 
 /// Which sends of a socket are hinted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Setting {
     /// None, whatever flag they carry: a socket that did not opt in.
     None,

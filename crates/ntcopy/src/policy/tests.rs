@@ -90,6 +90,7 @@ fn check_each(facts: &Facts, rows: &[Row], change: fn(Hints) -> Hints) {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
+#[cfg_attr(miri, ignore = "Miri runs no instructions of the policy's")]
 fn copies_of_an_intel_guest() {
     check(
         &INTEL_GUEST,
@@ -128,6 +129,7 @@ fn copies_of_an_intel_guest() {
 /// Own stores win out of memory, and lose out of a cache: for sources that are known to be cold.
 #[cfg(target_arch = "x86_64")]
 #[test]
+#[cfg_attr(miri, ignore = "Miri runs no instructions of the policy's")]
 fn copies_of_a_cold_source_of_an_intel_guest() {
     check_cold(
         &INTEL_GUEST,
@@ -147,6 +149,7 @@ fn copies_of_a_cold_source_of_an_intel_guest() {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
+#[cfg_attr(miri, ignore = "Miri runs no instructions of the policy's")]
 fn copies_of_an_amd_complex() {
     check(
         &AMD,
@@ -219,6 +222,7 @@ fn a_cache_that_no_such_cpu_has_is_doubted() {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
+#[cfg_attr(miri, ignore = "Miri runs no instructions of the policy's")]
 fn a_zen_4_flushes_the_source_of_large_copies_that_have_the_hint() {
     check(
         &ZEN4,
@@ -245,6 +249,7 @@ fn a_zen_4_flushes_the_source_of_large_copies_that_have_the_hint() {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
+#[cfg_attr(miri, ignore = "Miri runs no instructions of the policy's")]
 fn copies_of_an_old_cpu() {
     check(
         &OLD_INTEL,
@@ -285,6 +290,7 @@ fn fills() {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
+#[cfg_attr(miri, ignore = "Miri runs no instructions of the policy's")]
 fn a_cpu_that_says_nothing_gets_a_threshold_all_the_same() {
     let policy = Policy::for_facts(&Facts::UNKNOWN);
     assert_eq!(policy.copy_nontemporal_from_bytes, 64 * MIB);
@@ -304,6 +310,7 @@ fn the_policy_of_the_c_library_is_the_c_library() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri runs no instructions of the policy's")]
 fn this_cpu_can_do_what_its_own_policy_asks_for() {
     assert_eq!(Policy::for_cpu().unavailable(), None);
 }
@@ -319,6 +326,7 @@ fn what_cannot_be_done_is_named() {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
+#[cfg_attr(miri, ignore = "Miri runs no instructions of the policy's")]
 fn a_policy_that_never_takes_turns_does_not_for_a_cold_source_either() {
     let policy = Policy { turns_from_bytes: NEVER, ..Policy::for_facts(&INTEL_GUEST) };
     for source in Hint::ALL {
