@@ -137,7 +137,9 @@ impl Hinting {
                 let preload = preloads(std::env::var_os("LD_PRELOAD"), library);
                 let settings =
                     settings.into_iter().map(|(name, value)| (name.into(), value.into()));
-                [("LD_PRELOAD".into(), preload)].into_iter().chain(settings).collect()
+                let sanitizer = sanitizer_options(std::env::var_os("ASAN_OPTIONS"));
+                let own = [("LD_PRELOAD".into(), preload), ("ASAN_OPTIONS".into(), sanitizer)];
+                own.into_iter().chain(settings).collect()
             }
             _ => Vec::new(),
         };
@@ -172,6 +174,17 @@ fn preloads(others: Option<OsString>, library: &Path) -> OsString {
         all.push(":");
     }
     all.push(library);
+    all
+}
+
+/// The options with one more: AddressSanitizer's runtime ends a program that has a library loaded
+/// before it, and what the program starts may have that runtime. A later option of the user's wins.
+fn sanitizer_options(others: Option<OsString>) -> OsString {
+    let mut all = OsString::from("verify_asan_link_order=0");
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
     all
 }
 
@@ -231,5 +244,12 @@ mod tests {
         ] {
             assert_eq!(preloads(others.map(OsString::from), library), all);
         }
+    }
+
+    #[test]
+    fn a_users_own_options_of_the_sanitizer_come_last() {
+        assert_eq!(sanitizer_options(None), "verify_asan_link_order=0");
+        let own = Some("verify_asan_link_order=1".into());
+        assert_eq!(sanitizer_options(own), "verify_asan_link_order=0:verify_asan_link_order=1");
     }
 }

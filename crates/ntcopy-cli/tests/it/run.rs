@@ -79,6 +79,20 @@ fn out_of_reach_is_said_of_each_kind() {
 }
 
 #[test]
+fn a_sanitized_program_that_a_script_starts_runs_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("sanitized.c");
+    fs::write(&source, "int main(void) { return 9; }\n").expect("a file");
+    let made = folder.path().join("sanitized");
+    let mut compiler = Command::new("cc");
+    compiler.arg("-fsanitize=address").arg(&source).arg("-o").arg(&made);
+    good(&compiler.output().expect("cc"));
+    let script = format!("{}; exit $?", made.display());
+    let output = output(&["--anyway", "--", "sh", "-c", &script]);
+    assert_eq!(output.status.code(), Some(9), "{}", text(&output.stderr));
+}
+
+#[test]
 fn process_id_exit_code_and_arguments_are_those_of_the_program() {
     for more in [&["--anyway", "--"][..], &["--anyway"]] {
         let script = "printf '%s|' $$ \"$0\" \"$@\"; exit 7";
@@ -124,6 +138,7 @@ fn the_environment_is_the_programs_own_and_the_library() {
     assert_eq!(
         lines,
         [
+            "ASAN_OPTIONS=verify_asan_link_order=0",
             preload.as_str(),
             "NTCOPY_PRELOAD_FAMILIES=udp",
             filters.as_str(),
