@@ -2,10 +2,12 @@
 
 mod json;
 mod prometheus;
+mod rates;
 mod text;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::bail;
 use ntcopy::socket::Counters;
@@ -17,7 +19,7 @@ pub const OFF: &str = "net.core.ntcopy is 0: hints are ignored, and no hinted by
 const HELP: &str = "\
 Examples:
   ntcopy stat                              what was counted so far, and what that says
-  watch ntcopy stat                        the same, again and again
+  ntcopy stat --interval 1                 what was sent in each second, until Ctrl-C
   ntcopy stat --pid $(pidof -s storaged)   in the network namespace of that process
   ntcopy stat --json | jq .hinted_bytes
   ntcopy stat --prometheus                 the counters as Prometheus reads them
@@ -26,7 +28,7 @@ Examples:
 Three counters, of each network namespace: the bytes that were sent on sockets that opted in; of \
 these, the bytes of hinted sends; of these, the bytes of sends of which at least one piece went past \
 the caches. The first two tell a number that is too high from a socket that did not opt in, the \
-last two that the kernel declined. nstat shows the kernel's as TcpExtNtcopyBytes, \
+last two that the kernel declined. Rates are of what was sent since the line before. nstat shows the kernel's as TcpExtNtcopyBytes, \
 TcpExtNtcopyHintedBytes and TcpExtNtcopyBypassedBytes; the module's are in /proc/net/ntcopy.
 
 --prometheus prints ntcopy_bytes_total, ntcopy_hinted_bytes_total, ntcopy_bypassed_bytes_total, \
@@ -45,7 +47,11 @@ Ends with 3 on a kernel that does not know MSG_NTCOPY, and has not the module ei
     after_help = HELP
 )]
 pub struct Args {
-    /// Print one JSON object
+    /// Print rates each so many seconds, until Ctrl-C
+    #[arg(long, value_name = "SECONDS", conflicts_with = "prometheus")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    interval: Option<u64>,
+    /// Print one JSON object, of rates one a line
     #[arg(long)]
     json: bool,
     /// Print Prometheus' text format
@@ -121,6 +127,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     if source.setting() == Some(uapi::SYSCTL_OFF) {
         eprintln!("ntcopy: {OFF}");
+    }
+    if let Some(seconds) = args.interval {
+        return rates::run(&source, counters, Duration::from_secs(seconds), args.json);
     }
     print!("{}", if args.json { json::totals(&counters)? } else { text::totals(&counters) });
     Ok(ExitCode::SUCCESS)

@@ -1,7 +1,7 @@
 //! `ntcopy stat` as a user sees it: from files of counters, and in a kernel that counts.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{BufRead as _, BufReader, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -45,6 +45,25 @@ fn each_counter_has_its_share_of_the_one_before() {
         });
         assert_eq!(object, expected);
     }
+}
+
+#[test]
+fn rates_go_on_until_nobody_reads() {
+    let (_folder, path) = recorded(OF_THE_MODULE);
+    let mut command = Command::new(PROGRAM);
+    command.args(["stat", "--interval", "1", "--json", "--file", &path]);
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut rate = || json(&lines.next().expect("a line").expect("UTF-8"));
+    assert_eq!(rate()["bytes_per_s"], 0);
+    let more = OF_THE_MODULE.replace("NtcopyBytes 2000", "NtcopyBytes 9000000");
+    let whole = format!("{path}.new");
+    fs::write(&whole, more).expect("a file");
+    fs::rename(&whole, &path).expect("the same folder");
+    let sent = (0..10).map(|_| rate()).find(|line| line["bytes_per_s"] != 0).expect("it was sent");
+    assert_eq!(sent["hinted_bytes_per_s"], 0, "{sent}");
+    drop(lines);
+    assert!(child.wait().expect("it ends").success());
 }
 
 #[test]

@@ -20,6 +20,11 @@ fn part(some: u64, all: u64) -> Option<f64> {
     (all > 0).then(|| some as f64 / all as f64)
 }
 
+/// A part of all, in percent.
+pub fn share(some: u64, all: u64) -> String {
+    percent(part(some, all))
+}
+
 /// All that was counted, and what keeps hints from sends, if something does.
 pub fn totals(counters: &Counters) -> String {
     let Counters { bytes, hinted_bytes: hinted, bypassed_bytes: bypassed, .. } = *counters;
@@ -28,7 +33,7 @@ pub fn totals(counters: &Counters) -> String {
         ("  hinted", hinted, bytes, "of that"),
         ("  past the caches", bypassed, hinted, "of the hinted bytes"),
     ] {
-        let share = percent(part(some, all));
+        let share = share(some, all);
         out.push_str(&format!("{name:<32}{:>11}{share:>9} {whole}\n", about_size(some)));
     }
     if let Some(why) = diagnosis(counters) {
