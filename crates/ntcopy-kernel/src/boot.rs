@@ -57,7 +57,8 @@ pub enum Output {
 
 /// A command to run in a booted kernel.
 ///
-/// The guest sees the host's file tree, and may not write to it except below `writable`. It has its
+/// The guest sees the host's file tree, and may not write to it except below `writable`; what it
+/// writes below `scratch` the host never sees. It has its
 /// own /proc, /sys, /dev, /dev/shm and /run; its root is this user. A um kernel runs as a process of
 /// the host; the others in QEMU, by KVM or emulated.
 #[derive(Clone, Debug)]
@@ -72,6 +73,9 @@ pub struct Boot {
     pub init: Option<PathBuf>,
     /// Folders of the host that the guest may write.
     pub writable: Vec<PathBuf>,
+    /// Folders of the host in which the guest may write what goes with it; those that are not
+    /// there, or in which it may write anyway, are left out.
+    pub scratch: Vec<PathBuf>,
     /// CPUs of the guest: one for what is heavy in system calls, two for two busy processes, four
     /// in QEMU for races that two do not show.
     pub cpus: u32,
@@ -139,6 +143,7 @@ impl Boot {
             environment: std::env::vars_os().collect(),
             init: None,
             writable: Vec::new(),
+            scratch: Vec::new(),
             cpus: 1,
             mem_bytes: DEFAULT_MEM_BYTES,
             sysctls: Vec::new(),
@@ -187,6 +192,7 @@ impl Boot {
         for folder in &mut self.writable {
             *folder = wall::writable(folder)?;
         }
+        self.scratch = wall::scratch(&self.scratch, &self.writable);
         let temporary = std::env::temp_dir();
         if !self.writable.iter().any(|folder| temporary.starts_with(folder)) {
             self = self.env("TMPDIR", "/run");
@@ -238,6 +244,7 @@ impl Boot {
             environment: self.environment.clone(),
             directory: directory.into_os_string(),
             writable: self.writable.iter().map(|folder| folder.into()).collect(),
+            scratch: self.scratch.iter().map(|folder| folder.into()).collect(),
             sysctls: self.sysctls.clone(),
             open_files: (limit.current, limit.maximum),
             lines: match self.kind.machine() {

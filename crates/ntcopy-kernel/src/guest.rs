@@ -4,8 +4,10 @@
 //! program expects, does what the host ordered, passes output on, and switches the guest off.
 
 mod child;
+mod overlay;
 mod setup;
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -41,11 +43,15 @@ fn run(spec: &Path) -> Result<()> {
     let text = std::fs::read(spec).map_err(|error| format!("{}: {error}", spec.display()))?;
     let spec: Spec = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
     let kept = setup::keep_host(&spec.writable);
-    let directory = kept.and_then(|()| setup::enter(Path::new(&spec.directory)));
+    let home = Path::new(&spec.directory);
+    let directory = kept.and_then(|()| setup::enter(home));
     setup::mount_all()?;
     let control = setup::raw_line(spec.lines, CONTROL_LINE)?;
-    let obeyed =
-        directory.and_then(|()| setup::bind_modules(&spec)).and_then(|()| setup::obey(&spec));
+    let obeyed = directory
+        .and_then(|()| overlay::cover(&spec.scratch, &spec.writable))
+        .and_then(|()| enter_covered(home, &spec.scratch))
+        .and_then(|()| setup::bind_modules(&spec))
+        .and_then(|()| setup::obey(&spec));
     let answer = match obeyed {
         Ok(()) => {
             say(&control, &Answer::Ready)?;
@@ -61,6 +67,14 @@ fn run(spec: &Path) -> Result<()> {
     // emulated machine off.
     rustix::fs::sync();
     say(&control, &answer)
+}
+
+/// Goes to the directory again where an overlay lies over it now.
+fn enter_covered(directory: &Path, scratch: &[OsString]) -> Result<()> {
+    match scratch.iter().any(|folder| directory.starts_with(folder)) {
+        true => setup::enter(directory),
+        false => Ok(()),
+    }
 }
 
 /// Sends a line to the host and waits until it is out.

@@ -34,6 +34,8 @@ pub(crate) struct Spec {
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) directory: OsString,
     pub(crate) writable: Vec<OsString>,
+    /// Folders in which what is written goes with the guest.
+    pub(crate) scratch: Vec<OsString>,
     pub(crate) sysctls: Vec<(String, String)>,
     /// Soft and hard limit of open files.
     pub(crate) open_files: (Option<u64>, Option<u64>),

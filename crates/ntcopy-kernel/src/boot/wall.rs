@@ -35,6 +35,23 @@ pub(super) fn writable(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// The folders that get an overlay in the guest: outermost ones, in which nothing else can be written
+/// already.
+pub(super) fn scratch(folders: &[PathBuf], writable: &[PathBuf]) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for folder in folders {
+        let Ok(path) = std::fs::canonicalize(folder) else { continue };
+        let has_own = |of: &[PathBuf]| of.iter().any(|other| path.starts_with(other));
+        let is_own = OWN.iter().any(|own| path.starts_with(own));
+        if path == Path::new("/") || is_own || has_own(writable) || has_own(&found) {
+            continue;
+        }
+        found.retain(|other| !other.starts_with(&path));
+        found.push(path);
+    }
+    found
+}
+
 /// What is done in the child before it becomes the guest. Nothing there may allocate.
 pub(super) struct Wall {
     writable: Vec<CString>,
@@ -129,4 +146,23 @@ fn read_only() -> rustix::io::Result<()> {
         return Ok(());
     }
     Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlays_lie_side_by_side_and_not_where_something_else_can_be_written() {
+        let folder = crate::testing::folder(&[("a/b/file", ""), ("c/file", "")]);
+        let root = folder.path().canonicalize().unwrap();
+        let path = |name: &str| root.join(name);
+        let asked = [path("a/b"), path("a"), path("a/b"), path("c"), path("none")];
+        assert_eq!(scratch(&asked, &[]), [path("a"), path("c")]);
+        assert_eq!(scratch(&asked, &[path("c")]), [path("a")]);
+        assert_eq!(
+            scratch(&["/", "/run", "/proc/self"].map(PathBuf::from), &[]),
+            [""; 0].map(PathBuf::from)
+        );
+    }
 }
