@@ -5,6 +5,7 @@
 //! process measures and another judges, with the record between them.
 
 pub mod against;
+pub mod blocks;
 mod needs;
 mod watch;
 
@@ -40,6 +41,8 @@ pub struct Request {
     pub place: PathBuf,
     /// What the inside may write beside the record.
     pub writable: Vec<PathBuf>,
+    /// Folders in which the inside may write what goes with the kernel.
+    pub scratch: Vec<PathBuf>,
     /// This program's arguments. It runs again inside with them, and with
     /// `--kernel host --out PLACE --measure-only` after them.
     pub args: Vec<OsString>,
@@ -67,20 +70,25 @@ pub fn command_line() -> Vec<String> {
 /// Builds the kernel if it is not in the cache, and the module if the kernel is for that, boots it,
 /// and measures inside.
 pub fn measure(request: &Request) -> Result<Inside, Error> {
+    let (built, module) = prepare(request)?;
+    let watch = watch::Watch::start(&request.place, request.needs.samples);
+    let inside = boot(request, &built, module.as_deref());
+    drop(watch);
+    inside
+}
+
+/// Builds the kernel if it is not in the cache, and the module if the kernel is for that.
+fn prepare(request: &Request) -> Result<(Built, Option<PathBuf>), Error> {
     // A build takes minutes, and would be for nothing.
     boot::check_boot(request.kernel)?;
     let options = BuildOptions::from_env(request.kernel)?;
-    let (built, module) = match request.kernel.is_for_module() {
+    Ok(match request.kernel.is_for_module() {
         true => {
             let (built, module) = module::build_for(&options, None, &mut *progress::for_stderr())?;
             (built, Some(module))
         }
         false => (ntcopy_kernel::build(&options, &mut *progress::for_stderr())?, None),
-    };
-    let watch = watch::Watch::start(&request.place, request.needs.samples);
-    let inside = boot(request, &built, module.as_deref());
-    drop(watch);
-    inside
+    })
 }
 
 /// Boots a kernel, with the module if it is built for that, and measures inside.
@@ -103,6 +111,7 @@ fn boot(request: &Request, built: &Built, module: Option<&Path>) -> Result<Insid
     let sysctls = request.needs.sysctls.iter();
     boot.sysctls = sysctls.map(|sysctl| (sysctl.name.into(), sysctl.value())).collect();
     boot.writable.clone_from(&request.writable);
+    boot.scratch.clone_from(&request.scratch);
     let place = &request.place;
     std::fs::create_dir_all(place).map_err(|cause| Error::Io {
         doing: "creating",
@@ -184,6 +193,7 @@ mod tests {
             needs: plan(&rounds()).needs(),
             place: "/records/a b".into(),
             writable: vec![],
+            scratch: vec![],
             args: ["bench", "unix", "--kernel", "um"].map(OsString::from).into(),
             command: vec![],
         };

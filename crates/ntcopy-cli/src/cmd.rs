@@ -29,6 +29,10 @@ use ntcopy_kernel::module::{Status, Sysroot};
 /// Done, but something could not be done here; the reason was printed.
 pub const NOT_AVAILABLE: u8 = 3;
 pub const WRONG_BYTE: u8 = 4;
+/// The user's own bar is neither reached nor missed for sure.
+pub const UNRESOLVED: u8 = 5;
+/// The user's own bar is missed.
+pub const NOT_REACHED: u8 = 6;
 /// Some of several was done, and some failed; which, was printed.
 #[cfg(feature = "survey")]
 pub const PARTIAL: u8 = 5;

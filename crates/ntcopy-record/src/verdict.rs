@@ -223,7 +223,10 @@ fn footprint_sentences(record: &Record) -> Vec<String> {
 fn turns_sentences(record: &Record) -> Vec<String> {
     match stats::turns::outcome(record) {
         Some(outcome) => {
-            vec![outcome.sentence(), outcome.counted_sentence(), outcome.advice()]
+            let mut said = vec![outcome.sentence()];
+            said.extend(outcome.cpu_sentence());
+            said.extend([outcome.counted_sentence(), outcome.advice()]);
+            said
         }
         None => vec![format!(
             "No verdict: the record holds {} good turns, and five pairs make one.",

@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 use ntcopy_record::lists::grouped;
-use ntcopy_record::{Record, foreign, verdict};
+use ntcopy_record::{ExperimentKind, Record, foreign, verdict};
 
 use crate::text::{ascii, cell, cells, wrapped};
 use crate::view::Grid;
@@ -94,7 +94,12 @@ pub(crate) fn troubles(record: &Record) -> Vec<String> {
     lines.extend(missing_cells(record));
     for error in &record.errors {
         let kind = if error.wrong_byte { "Wrong byte" } else { "Failed" };
-        lines.push(format!("{kind} in cell {}, mode {}: {}", error.cell, error.mode, error.what));
+        // Turns of a program have one cell, and the error says of which way it is.
+        let place = match record.header.experiment {
+            ExperimentKind::Try => String::new(),
+            _ => format!(" in cell {}, mode {}", error.cell, error.mode),
+        };
+        lines.push(format!("{kind}{place}: {}", error.what));
     }
     lines
 }

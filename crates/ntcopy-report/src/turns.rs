@@ -2,48 +2,60 @@
 
 use ntcopy_record::Record;
 use ntcopy_record::params::listed;
-use ntcopy_record::stats::median;
 use ntcopy_record::stats::turns::{self, HINTED, METRIC, Outcome, PLAIN, PROGRAM, outcome};
+use ntcopy_record::stats::{Versus, median};
 use serde_json::{Value, json};
 
 use crate::view::{Grid, with_results};
 use ntcopy_record::word;
 
-const HEADER: [&str; 6] = ["figure", "mode", "median", "ratio", "verdict", "turns"];
+const HEADER: [&str; 6] = ["figure", PLAIN, HINTED, "ratio", "verdict", "pairs"];
 
-/// One table: plain and hinted. A ratio above 1 means that hinted was better.
+/// One table, a row for each figure. A ratio above 1 means that hinted was better.
 pub(crate) fn grids(record: &Record) -> Vec<Grid> {
     let Some(cell) = record.cells.first() else { return Vec::new() };
     let heading = cell.params.get(PROGRAM).map(listed).unwrap_or_default();
-    let outcome = outcome(record);
-    let figures = |mode: &str| -> Vec<f64> {
-        let ours = record.samples.iter().filter(|sample| sample.mode == mode);
-        ours.filter_map(turns::figure).collect()
-    };
     let metric = match word(&cell.params, METRIC) {
         Some("time") => "time, s",
         Some(other) => other,
         None => "",
     };
-    let row = |mode: &str| {
-        let figures = figures(mode);
-        let outcome = outcome.as_ref().filter(|_| mode == HINTED);
-        vec![
-            if mode == PLAIN { metric.to_owned() } else { String::new() },
-            mode.to_owned(),
-            if figures.is_empty() { "-".to_owned() } else { figure(median(&figures)) },
-            outcome.map_or_else(String::new, |outcome| outcome.versus.result().to_string()),
-            match outcome {
-                Some(outcome) => outcome.versus.verdict().as_str(),
-                None if mode == PLAIN => "baseline",
-                None => "too few pairs",
-            }
-            .to_owned(),
-            figures.len().to_string(),
-        ]
+    let rows = match outcome(record) {
+        Some(outcome) => {
+            let beside = outcome.beside.iter().map(|beside| row(beside.metric, &beside.versus));
+            [row(metric, &outcome.versus)].into_iter().chain(beside).collect()
+        }
+        None => vec![too_few(record, metric)],
     };
-    let rows = [PLAIN, HINTED].map(row).into();
     vec![Grid { heading, header: HEADER.map(str::to_owned).into(), rows }]
+}
+
+fn row(name: &str, versus: &Versus) -> Vec<String> {
+    vec![
+        name.to_owned(),
+        figure(versus.other_median),
+        figure(versus.median),
+        versus.result().to_string(),
+        versus.verdict().as_str().to_owned(),
+        versus.ratios.len().to_string(),
+    ]
+}
+
+/// The medians of the turns that there are.
+fn too_few(record: &Record, metric: &str) -> Vec<String> {
+    let figures = |mode: &str| -> Vec<f64> {
+        let ours = record.samples.iter().filter(|sample| sample.mode == mode);
+        ours.filter_map(turns::figure).collect()
+    };
+    let [plain, hinted] = [PLAIN, HINTED].map(figures);
+    let median = |figures: &[f64]| match figures {
+        [] => "-".to_owned(),
+        figures => figure(median(figures)),
+    };
+    let pairs = plain.len().min(hinted.len()).to_string();
+    let words = ["", "too few pairs"].map(str::to_owned);
+    let [ratio, verdict] = words;
+    vec![metric.to_owned(), median(&plain), median(&hinted), ratio, verdict, pairs]
 }
 
 fn figure(value: f64) -> String {
@@ -54,7 +66,7 @@ fn figure(value: f64) -> String {
 /// The object that `--json` prints.
 pub(crate) fn json(record: &Record) -> Value {
     let outcome = outcome(record);
-    let results: Vec<Value> = outcome.iter().map(result).collect();
+    let results = outcome.as_ref().map_or_else(Vec::new, results);
     let mut object = with_results(record, results);
     if let Some(outcome) = &outcome {
         object["hinted_bytes"] = outcome.counted.hinted_bytes.into();
@@ -68,20 +80,24 @@ pub(crate) fn json(record: &Record) -> Value {
     object
 }
 
-fn result(outcome: &Outcome) -> Value {
-    let Outcome { versus, .. } = outcome;
-    json!({
-        "params": outcome.params,
-        "mode": HINTED,
-        "baseline": PLAIN,
-        "metric": outcome.metric,
-        "median": versus.median,
-        "baseline_median": versus.other_median,
-        "ratio": versus.ratio,
-        "ci": versus.ci,
-        "verdict": versus.verdict().as_str(),
-        "pairs": versus.ratios.len(),
-    })
+/// The figure, then what was noted beside it.
+fn results(outcome: &Outcome) -> Vec<Value> {
+    let result = |metric: &str, versus: &Versus| {
+        json!({
+            "params": outcome.params,
+            "mode": HINTED,
+            "baseline": PLAIN,
+            "metric": metric,
+            "median": versus.median,
+            "baseline_median": versus.other_median,
+            "ratio": versus.ratio,
+            "ci": versus.ci,
+            "verdict": versus.verdict().as_str(),
+            "pairs": versus.ratios.len(),
+        })
+    };
+    let beside = outcome.beside.iter().map(|beside| result(beside.metric, &beside.versus));
+    [result(&outcome.metric, &outcome.versus)].into_iter().chain(beside).collect()
 }
 
 #[cfg(test)]

@@ -3,9 +3,13 @@
 //! A turn is one run of the program by itself; or, with a load, the program as a server, and one
 //! run of the load against it. Its figure is the time that the program took, a number that it (or
 //! the load) printed, or the requests per second or the latency that the load printed. A load that
-//! says that answers failed gives none.
+//! says that answers failed gives none. The CPU time of both, and the latencies that the load
+//! printed, are noted beside it.
 
+mod cpu;
+mod listening;
 mod load;
+mod outside;
 mod printed;
 pub(super) mod program;
 
@@ -13,12 +17,18 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use ntcopy_record::stats::turns::{self, BETTER, LOAD, METRIC, PRINTED, PROGRAM};
+use ntcopy_record::stats::turns::{
+    self, ANSWERS, BETTER, LOAD, LOAD_CPU, METRIC, P50, P99, PREPARE, PRINTED, PROGRAM, PROGRAM_CPU,
+};
 use ntcopy_record::{ExperimentKind, Params, Sample};
 use serde_json::json;
 
+use self::cpu::CpuOfChildren;
+use self::listening::Name;
+pub use self::outside::Outside;
 pub use self::printed::Expression;
 use self::program::{Ended, Output, Program, adopt_orphans};
+use crate::plan::group_order;
 use crate::run::proof::Proof;
 use crate::run::{Failure, Stop, ns};
 use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording};
@@ -56,11 +66,22 @@ impl Metric {
     }
 }
 
+/// How a program is hinted.
+#[derive(Debug, Clone, Default)]
+pub struct How {
+    /// What it has in its environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Who sets its sockets, where it loads no library.
+    pub from_outside: Option<Outside>,
+}
+
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub program: Vec<OsString>,
-    /// What the program has in its environment when it is hinted.
-    pub hinting: Vec<(OsString, OsString)>,
+    /// How it is hinted.
+    pub hinting: How,
+    /// A command for the shell before each turn.
+    pub prepare: Option<String>,
     /// A command for the shell that asks the program, which is a server then.
     pub load: Option<String>,
     /// A command for the shell that succeeds once the server can be asked; without one, a server
@@ -68,12 +89,17 @@ pub struct Plan {
     pub ready: Option<String>,
     pub metric: Metric,
     pub pairs: u32,
+    /// The number of the first pair among those of other boots: it says which way is first.
+    pub first_pair: u32,
 }
 
 struct Turn {
     took: Duration,
     number: Option<f64>,
     counted: BTreeMap<String, u64>,
+    /// What was noted beside the figure, by name.
+    beside: BTreeMap<String, u64>,
+    taken_bytes: u64,
 }
 
 impl Experiment for Plan {
@@ -83,7 +109,7 @@ impl Experiment for Plan {
 
     fn caveats(&self) -> Vec<String> {
         let caveat = "the load has a fixed rate, which it reaches whatever the server does: its \
-                      latency counts, the median or else the average";
+                      latency counts, the median or else the average, and the CPU time";
         (self.metric == Metric::Latency).then(|| caveat.to_owned()).into_iter().collect()
     }
 
@@ -94,17 +120,19 @@ impl Experiment for Plan {
         let mut recording = Recording::begin(self, context)?;
         recording.expect(2 * u64::from(self.pairs));
         let (patience, stop) = (recording.options.patience, recording.stop);
-        let mut turns = Turns { plan: self, patience, stop };
+        let mut turns = Turns { plan: self, patience, stop, is_warm: false };
         recording.cells(0..1, |recording, _| {
             recording.cell(0, params(self))?;
             recording.at("warming up");
-            for mode in [HINTED, PLAIN] {
+            // Plain first: a program that fails as it is says nothing of hints.
+            for mode in [PLAIN, HINTED] {
                 if let Err(failure) = turns.turn(mode) {
                     return turns.failed(mode, At::default(), failure, recording).map(drop);
                 }
             }
-            let modes = (&[PLAIN, HINTED][..], vec![PLAIN, HINTED]);
-            recording.groups(&mut turns, modes, (&[(0, "turns")], self.pairs))
+            turns.is_warm = true;
+            let order = group_order(&[PLAIN, HINTED], self.first_pair);
+            recording.groups(&mut turns, (&order, order.clone()), (&[(0, "turns")], self.pairs))
         })?;
         recording.end()
     }
@@ -114,21 +142,25 @@ struct Turns<'a> {
     plan: &'a Plan,
     patience: Duration,
     stop: &'a Stop,
+    /// Whether there was a turn of each way.
+    is_warm: bool,
 }
 
 impl Lanes for Turns<'_> {
     type Mode = &'static str;
 
     fn figure(&self, sample: &Sample) -> Option<f64> {
-        let figure = turns::figure(sample)?;
-        Some(if self.plan.metric.is_less_better() { 1.0 / figure } else { figure })
+        turns::rate(sample, self.plan.metric.is_less_better())
     }
 
     fn sample(&mut self, mode: &'static str, at: At) -> Result<Sample, Failure> {
         let turn = self.turn(mode)?;
         let printed = turn.number.map(|number| (number * MILLION).round() as u64);
-        let series = printed.into_iter().map(|number| (PRINTED.to_owned(), vec![number])).collect();
-        Ok(Sample { counters: turn.counted, series, ..at.sample(mode, 0, ns(turn.took)) })
+        let printed = printed.map(|number| (PRINTED.to_owned(), number));
+        let series = turn.beside.into_iter().chain(printed);
+        let series = series.map(|(name, number)| (name, vec![number])).collect();
+        let counters = turn.counted;
+        Ok(Sample { counters, series, ..at.sample(mode, turn.taken_bytes, ns(turn.took)) })
     }
 
     fn failed(
@@ -139,7 +171,12 @@ impl Lanes for Turns<'_> {
         recording: &mut Recording<'_>,
     ) -> Result<bool, Halt> {
         self.stop.check()?;
-        recording.error(at.cell, mode, &failure)?;
+        let how = match (mode, self.is_warm) {
+            (HINTED, _) => "hinted, it fails where it ran as it is",
+            (_, true) => "as it is, it fails where it ran before",
+            (_, false) => "it fails as it is, and nothing was hinted yet",
+        };
+        recording.error(at.cell, mode, &Failure::Answer(format!("{how}: {failure}")))?;
         Err(Halt::Stopped)
     }
 }
@@ -147,46 +184,109 @@ impl Lanes for Turns<'_> {
 impl Turns<'_> {
     fn turn(&self, mode: &str) -> Result<Turn, Failure> {
         let Turns { plan, patience, stop, .. } = *self;
+        if let Some(line) = &plan.prepare {
+            Program::shell(line, Output::Dropped)?.finish(patience, stop)?;
+        }
         let proof = Proof::begin(None)?;
-        let environment = if mode == HINTED { &plan.hinting[..] } else { &[] };
-        let keeps = if plan.metric == Metric::Time { Output::Dropped } else { Output::Kept };
-        let ended = match &plan.load {
-            None => Program::start(&plan.program, environment, keeps)?.finish(patience, stop)?,
-            Some(load) => self.under_load(load, environment, keeps)?,
+        let hinting = (mode == HINTED).then_some(&plan.hinting);
+        let done = match &plan.load {
+            None => self.alone(hinting)?,
+            Some(load) => self.under_load(load, hinting)?,
         };
         let counted = proof.rose()?;
+        let output = &done.ended.output;
         let number = match &plan.metric {
             Metric::Time => None,
             Metric::Printed { expression, .. } => {
-                Some(expression.number(&ended.output).map_err(Failure::Answer)?)
+                Some(expression.number(output).map_err(Failure::Answer)?)
             }
             Metric::Requests => {
-                let found = load::requests_a_second(&ended.output);
-                Some(figure(found, "requests per second", &ended.output)?)
+                Some(figure(load::requests_a_second(output), "requests per second", output)?)
             }
-            Metric::Latency => {
-                Some(figure(load::latency_ms(&ended.output), "latency", &ended.output)?)
-            }
+            Metric::Latency => Some(figure(load::latency_ms(output), "latency", output)?),
         };
-        Ok(Turn { took: ended.took, number, counted })
+        let is_load = plan.load.is_some();
+        let taken_bytes = load::taken_bytes(output).filter(|_| is_load).unwrap_or(0);
+        let beside = done.beside(is_load);
+        Ok(Turn { took: done.ended.took, number, counted, beside, taken_bytes })
     }
 
-    fn under_load(
-        &self,
-        load: &str,
-        environment: &[(OsString, OsString)],
-        keeps: Output,
-    ) -> Result<Ended, Failure> {
+    fn alone(&self, hinting: Option<&How>) -> Result<Done, Failure> {
         let Turns { plan, patience, stop, .. } = *self;
-        let mut server = Program::start(&plan.program, environment, Output::Dropped)?;
-        server.is_ready(plan.ready.as_deref(), patience, stop)?;
-        let ended = Program::shell(load, keeps)?.finish(patience, stop)?;
+        let keeps = if plan.metric == Metric::Time { Output::Dropped } else { Output::Kept };
+        let cpu = CpuOfChildren::begin();
+        let program = Program::start(&plan.program, environment(hinting), keeps)?;
+        let follower = hinting.and_then(|how| how.from_outside.as_ref());
+        let follower = follower.map(|outside| outside.follow(program.pid())).transpose()?;
+        let ended = program.finish_unasked(patience, stop)?;
+        drop(follower);
+        Ok(Done { ended, program_ns: cpu.used_ns(), load_ns: 0 })
+    }
+
+    fn under_load(&self, load: &str, hinting: Option<&How>) -> Result<Done, Failure> {
+        let Turns { plan, patience, stop, .. } = *self;
+        let mut server = Program::start(&plan.program, environment(hinting), Output::Dropped)?;
+        let ready = server.is_ready(plan.ready.as_deref(), patience, stop);
+        ready.map_err(|failure| with_old_socket(failure, &plan.program))?;
+        if let Some(outside) = hinting.and_then(|how| how.from_outside.as_ref()) {
+            outside.once(server.pid(), patience, stop)?;
+        }
+        let left = server.sockets()?;
+        let before = server.cpu_ns()?;
+        let cpu = CpuOfChildren::begin();
+        let ended = Program::shell(load, Output::Kept)?.finish(patience, stop)?;
+        let load_ns = cpu.used_ns();
+        let program_ns = server.cpu_ns()?.saturating_sub(before);
         server.still_runs()?;
         server.goodbye()?;
+        left.iter().for_each(Name::clear);
         match load::failed_answers(&ended.output) {
             Some(why) => Err(Failure::Answer(why)),
-            None => Ok(ended),
+            None => Ok(Done { ended, program_ns, load_ns }),
         }
+    }
+}
+
+/// A server that does not come up may have found the socket of an earlier one.
+fn with_old_socket(failure: Failure, program: &[OsString]) -> Failure {
+    match (failure, listening::abandoned(program)) {
+        (Failure::Program { name, what }, Some(path)) => {
+            let path = path.display();
+            let what = format!("{what}; {path} is of an earlier server: remove it");
+            Failure::Program { name, what }
+        }
+        (failure, _) => failure,
+    }
+}
+
+fn environment(hinting: Option<&How>) -> &[(OsString, OsString)] {
+    hinting.map_or(&[], |how| &how.environment)
+}
+
+/// What ended with a turn, and the CPU time of it.
+struct Done {
+    ended: Ended,
+    program_ns: u64,
+    load_ns: u64,
+}
+
+impl Done {
+    fn beside(&self, is_load: bool) -> BTreeMap<String, u64> {
+        let mut beside = BTreeMap::from([(PROGRAM_CPU.to_owned(), self.program_ns)]);
+        if !is_load {
+            return beside;
+        }
+        beside.insert(LOAD_CPU.to_owned(), self.load_ns);
+        let output = &self.ended.output;
+        for (name, percent) in [(P50, 50), (P99, 99)] {
+            let found = load::quantile_ms(output, percent);
+            beside.extend(found.map(|ms| (name.to_owned(), (ms * MILLION).round() as u64)));
+        }
+        if let Some(Ok(rate)) = load::requests_a_second(output) {
+            let answers = rate * self.ended.took.as_secs_f64();
+            beside.insert(ANSWERS.to_owned(), answers.round() as u64);
+        }
+        beside
     }
 }
 
@@ -218,8 +318,8 @@ fn params(plan: &Plan) -> Params {
         (METRIC.to_owned(), json!(metric)),
         (BETTER.to_owned(), json!(if is_less { "less" } else { "more" })),
     ]);
-    if let Some(load) = &plan.load {
-        params.insert(LOAD.to_owned(), json!(load));
+    for (name, line) in [(LOAD, &plan.load), (PREPARE, &plan.prepare)] {
+        params.extend(line.as_ref().map(|line| (name.to_owned(), json!(line))));
     }
     params
 }

@@ -194,9 +194,17 @@ impl<'a> Recording<'a> {
         plan: &impl Experiment,
         context: Context<'a>,
     ) -> Result<Recording<'a>, MeasureError> {
+        Recording::open(plan.identity(), context)
+    }
+
+    /// The same of an experiment whose samples others take, with the mode that the others are
+    /// compared with.
+    pub fn open(
+        (experiment, baseline): (ExperimentKind, String),
+        context: Context<'a>,
+    ) -> Result<Recording<'a>, MeasureError> {
         let Context { machine, options, stop, progress } = context;
         let started_unix_ns = unix_now_ns();
-        let (experiment, baseline) = plan.identity();
         let header = Header {
             format: FORMAT,
             id: id(&experiment, started_unix_ns, &options.command),

@@ -82,6 +82,22 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
+impl Hint {
+    /// The options of `ntcopy set` that say the same.
+    pub fn words(&self) -> Vec<OsString> {
+        let mut words = Vec::new();
+        if let Some(bytes) = self.min_bytes {
+            words.extend(["--min-bytes".into(), bytes.0.to_string().into()]);
+        }
+        if !self.family.is_empty() {
+            let families = families(&self.family);
+            let families: Vec<&str> = families.iter().map(|family| family.name()).collect();
+            words.extend(["--family".into(), families.join(",").into()]);
+        }
+        words
+    }
+}
+
 /// Names and values of the variables that the library reads. `filters` of system calls are known to
 /// allow what it does.
 fn settings(how: &How, filters: u32) -> Vec<(&'static str, String)> {
@@ -158,6 +174,16 @@ impl Hinting {
             out_of_reach,
             needs_kernel,
         })
+    }
+
+    /// Why the hint would reach no socket.
+    pub fn obstacles(&self) -> &[String] {
+        &self.obstacles
+    }
+
+    /// Why the library does not reach the program, whose sockets can be set from outside.
+    pub fn out_of_reach(&self) -> &[String] {
+        &self.out_of_reach
     }
 
     /// All that is in the way of the library.

@@ -53,7 +53,7 @@ fn turns_are_in_pairs_and_only_the_hinted_ones_have_the_library() {
     let (folder, out) = place();
     let log = folder.path().join("log");
     let script = format!("echo \"${{LD_PRELOAD:-none}}\" >> {}; echo number 7.5", log.display());
-    let line = ["--anyway", "--pairs", "5", "--out", &out, "--json", "--metric", "s/.* (.*)/\\1/"];
+    let line = ["--anyway", "--pairs", "6", "--out", &out, "--json", "--metric", "s/.* (.*)/\\1/"];
     let told = object(&output(&[&line[..], &["--", "sh", "-c", &script]].concat()));
     let result = &told["results"][0];
     assert_eq!((result["median"].as_f64(), result["ratio"].as_f64()), (Some(7.5), Some(1.0)));
@@ -63,12 +63,12 @@ fn turns_are_in_pairs_and_only_the_hinted_ones_have_the_library() {
     let hinted: Vec<bool> = log.lines().map(|line| line.contains(library())).collect();
     // There is one turn of each way before the first pair. Each way is first in equally many pairs,
     // and not always after the other one.
-    let is_hinted_first = [false, true, true, false, false];
+    let is_hinted_first = [false, true, true, false, false, true];
     let pairs = is_hinted_first.into_iter().flat_map(|first| [first, !first]);
-    let expected: Vec<bool> = [true, false].into_iter().chain(pairs).collect();
+    let expected: Vec<bool> = [false, true].into_iter().chain(pairs).collect();
     assert_eq!(hinted, expected, "{log}");
     let record = Record::read(Path::new(&out)).expect("a record");
-    assert!(record.complete && record.samples.len() == 10, "{record:?}");
+    assert!(record.complete && record.samples.len() == 12, "{record:?}");
 }
 
 #[test]
@@ -82,7 +82,36 @@ fn a_turn_that_fails_is_told_with_what_it_said() {
         ends(&failed, 1, &[]);
         let said = text(&failed.stdout);
         assert!(said.contains(words) && said.contains("No verdict"), "{said}");
+        assert!(said.contains("nothing was hinted yet") && !said.contains("mode hinted"), "{said}");
     }
+}
+
+#[test]
+fn each_turn_is_prepared_and_a_bar_gives_the_exit_code() {
+    let (folder, _) = place();
+    let log = folder.path().join("log");
+    let prepare = format!("echo prepared >> {}", log.display());
+    let script = format!("wc -l < {}", log.display());
+    // Each turn finds one line more than the one before: by that the turns differ.
+    for (name, bar, code) in [("1", "0.1", 0), ("2", "1.05", 5), ("3", "9", 6)] {
+        let out = folder.path().join(name);
+        let out = out.to_str().expect("UTF-8");
+        let line = ["--anyway", "--pairs", "6", "--out", out, "--metric", "s/(.*)/\\1/"];
+        let told = ["--at-least", bar, "--prepare", &prepare, "--", "sh", "-c", &script];
+        let output = output(&[&line[..], &told].concat());
+        ends(&output, code, &[&format!("{bar}x is ")]);
+        fs::remove_file(&log).expect("it was written");
+    }
+}
+
+#[test]
+fn a_server_without_a_load_is_told_of_one() {
+    let (folder, out) = place();
+    let [server, pids] = server(&folder);
+    let failed = output(&["--anyway", "--out", &out, "--", PYTHON, &server, &pids]);
+    ends(&failed, 1, &[]);
+    assert!(text(&failed.stdout).contains("--load"), "{}", text(&failed.stdout));
+    assert!(all_gone(&pids));
 }
 
 /// A server that tells its process ID, and one that it leaves behind; it answers nothing.
@@ -118,7 +147,7 @@ fn a_server_is_asked_once_it_listens_and_leaves_nothing_behind() {
     let [server, pids] = server(&folder);
     // It tells its number once it listens.
     let load = format!("test -s {pids} && echo Requests/sec: 12.5");
-    let line = ["--anyway", "--pairs", "5", "--out", &out, "--json", "--load", &load, "--"];
+    let line = ["--anyway", "--pairs", "6", "--out", &out, "--json", "--load", &load, "--"];
     let told = object(&output(&[&line[..], &[PYTHON, &server, &pids]].concat()));
     assert_eq!(told["results"][0]["baseline_median"], 12.5);
     assert_eq!(told["results"][0]["metric"], "requests per second");
@@ -132,7 +161,7 @@ fn a_load_whose_answers_failed_gives_no_figure_and_one_with_a_rate_its_latency()
     let turns = |load: &str, name: &str| {
         let out = folder.path().join(name);
         let out = out.to_str().expect("UTF-8");
-        let line = ["--anyway", "--pairs", "5", "--out", out, "--json", "--load", load, "--"];
+        let line = ["--anyway", "--pairs", "6", "--out", out, "--json", "--load", load, "--"];
         output(&[&line[..], &[PYTHON, &server, &pids]].concat())
     };
     let failed = turns("echo Requests/sec: 9; echo '  Non-2xx or 3xx responses: 77'", "failed");
@@ -174,13 +203,52 @@ fn in_a_booted_kernel_the_hinted_turns_are_counted() {
     fs::write(&sender, SENDER).expect("a file");
     let sender = sender.to_str().expect("UTF-8");
     let line =
-        ["--kernel", "um", "--family", "unix", "--pairs", "5", "--out", &out, "--json", "--"];
+        ["--kernel", "um", "--family", "unix", "--pairs", "6", "--out", &out, "--json", "--"];
     let told = object(&output(&[&line[..], &[PYTHON, sender]].concat()));
-    assert_eq!(told["hinted_bytes"], 5 * SENT_BYTES);
+    assert_eq!(told["hinted_bytes"], 6 * SENT_BYTES);
     let record = Record::read(Path::new(&out)).expect("a record");
     assert_eq!(record.machine.kernel_kind, "um");
     for sample in &record.samples {
         let counted = sample.counters.get("NtcopyHintedBytes").copied().unwrap_or(0);
         assert_eq!(counted, if sample.mode == "hinted" { SENT_BYTES } else { 0 });
     }
+}
+
+/// Sends 1 MiB to each that connects, on a socket whose name it must be able to bind.
+const UNIX_SERVER: &str = "import socket, sys\n\
+                           listener = socket.socket(socket.AF_UNIX)\n\
+                           listener.bind(sys.argv[1])\n\
+                           listener.listen()\n\
+                           while True:\n\
+                           \x20connection = listener.accept()[0]\n\
+                           \x20connection.sendall(b'x' * 2**20)\n\
+                           \x20connection.close()\n";
+
+const UNIX_LOAD: &str = "import socket, sys\n\
+                         connection = socket.socket(socket.AF_UNIX)\n\
+                         connection.connect(sys.argv[1])\n\
+                         while connection.recv(2**20): pass\n\
+                         open(sys.argv[1] + '.done', 'w').close()\n\
+                         print('1 requests in 1.00s, 1.00MB read')\n\
+                         print('  99%    2.00ms')\n\
+                         print('Requests/sec: 1.0')\n";
+
+#[test]
+fn in_a_booted_kernel_a_server_binds_what_an_old_one_left_and_nothing_stays() {
+    let (folder, out) = place();
+    let paths = ["server.py", "load.py", "socket"].map(|name| folder.path().join(name));
+    fs::write(&paths[0], UNIX_SERVER).expect("a file");
+    fs::write(&paths[1], UNIX_LOAD).expect("a file");
+    drop(std::os::unix::net::UnixListener::bind(&paths[2]).expect("a socket"));
+    let [server, load, socket] = paths.map(|path| path.to_str().expect("UTF-8").to_owned());
+    let load = format!("{PYTHON} {load} {socket}");
+    let line = ["--kernel", "um", "--pairs", "6", "--out", &out, "--json", "--load", &load, "--"];
+    let told = object(&output(&[&line[..], &[PYTHON, &server, &socket]].concat()));
+    let metrics = told["results"].as_array().expect("a list").iter();
+    let metrics: Vec<&str> = metrics.filter_map(|result| result["metric"].as_str()).collect();
+    assert_eq!(metrics[0], "requests per second");
+    assert!(metrics.contains(&"CPU s per GB: both") && metrics.contains(&"p99, ms"), "{metrics:?}");
+    assert_eq!(told["hinted_bytes"], 6 << 20);
+    assert!(Path::new(&socket).exists(), "the old socket is the host's");
+    assert!(!Path::new(&format!("{socket}.done")).exists(), "what the guest wrote is gone");
 }

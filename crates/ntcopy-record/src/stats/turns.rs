@@ -18,8 +18,18 @@ pub const BETTER: &str = "better";
 pub const PROGRAM: &str = "program";
 /// Name of a cell's parameter: the load, if there is one.
 pub const LOAD: &str = "load";
+/// Name of a cell's parameter: the command before each turn, if there is one.
+pub const PREPARE: &str = "prepare";
 /// Name of the series that has a turn's number, in millionths.
 pub const PRINTED: &str = "printed_millionths";
+/// Names of the series with the CPU time of the program, and of its load.
+pub const PROGRAM_CPU: &str = "program_cpu_ns";
+pub const LOAD_CPU: &str = "load_cpu_ns";
+/// Names of the series with what half and 99 in 100 of the answers did not exceed.
+pub const P50: &str = "p50_ns";
+pub const P99: &str = "p99_ns";
+/// Name of the series with the number of answers.
+pub const ANSWERS: &str = "answers";
 
 /// A part of the hinted bytes that counts as most of them.
 const MOST: f64 = 0.5;
@@ -36,7 +46,17 @@ pub struct Outcome {
     pub counted: Counted,
     /// Hinted bytes of the plain turns, where the program hints by itself.
     pub hinted_plain_bytes: u64,
+    /// What was noted beside the figure, each with hinted against plain turns.
+    pub beside: Vec<Beside>,
     pub params: Params,
+}
+
+/// Something that less is better of, noted beside the figure of a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beside {
+    pub metric: &'static str,
+    /// Above 1 the hinted turns needed less.
+    pub versus: Versus,
 }
 
 /// What the record says; none with fewer than five pairs.
@@ -61,12 +81,89 @@ pub fn outcome(record: &Record) -> Option<Outcome> {
         Counted::of(&all).unwrap_or_default()
     };
     Some(Outcome {
-        metric,
         versus: Versus::new(ratios, [&ours, &theirs], record.misses_permille(cell.cell)),
         counted: counted(HINTED),
         hinted_plain_bytes: counted(PLAIN).hinted_bytes,
+        beside: beside(record, cell.cell, &metric),
+        metric,
         params,
     })
+}
+
+/// A figure of a turn; none where it was not noted.
+type Figure = fn(&Sample) -> Option<f64>;
+
+const PER_GB: [(&str, Figure); 3] = [
+    ("CPU s per GB: program", |turn| per_gb(turn, program_cpu_s(turn)?)),
+    ("CPU s per GB: load", |turn| per_gb(turn, cpu_s(turn, LOAD_CPU)?)),
+    ("CPU s per GB: both", |turn| per_gb(turn, both_cpu_s(turn)?)),
+];
+const PER_ANSWERS: [(&str, Figure); 3] = [
+    ("CPU s per million answers: program", |turn| per_million(turn, program_cpu_s(turn)?)),
+    ("CPU s per million answers: load", |turn| per_million(turn, cpu_s(turn, LOAD_CPU)?)),
+    ("CPU s per million answers: both", |turn| per_million(turn, both_cpu_s(turn)?)),
+];
+/// A program by itself has the same to do in each turn; so may have one whose load tells neither
+/// bytes nor answers.
+const PER_TURN: [(&str, Figure); 2] =
+    [("CPU s: program", program_cpu_s), ("CPU s: load", |turn| cpu_s(turn, LOAD_CPU))];
+const LATENCIES: [(&str, Figure); 2] =
+    [("p50, ms", |turn| series_ms(turn, P50)), ("p99, ms", |turn| series_ms(turn, P99))];
+
+/// The name of a latency that counts itself.
+const LATENCY: &str = "latency, ms";
+
+fn beside(record: &Record, cell: u32, metric: &str) -> Vec<Beside> {
+    let versus = |(name, figure): &(&'static str, Figure)| {
+        let (ours, theirs) = paired(record, cell, [HINTED, PLAIN], figure);
+        if ours.len() < MIN_PAIRS {
+            return None;
+        }
+        let ratios = ours.iter().zip(&theirs).map(|(hinted, plain)| plain / hinted).collect();
+        let versus = Versus::new(ratios, [&ours, &theirs], record.misses_permille(cell));
+        Some(Beside { metric: name, versus })
+    };
+    let cpu = [&PER_GB[..], &PER_ANSWERS, &PER_TURN]
+        .map(|figures| figures.iter().filter_map(versus).collect::<Vec<Beside>>());
+    let latencies = LATENCIES.iter().filter(|(name, _)| metric != LATENCY || *name != "p50, ms");
+    let mut all = cpu.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
+    all.extend(latencies.filter_map(versus));
+    all
+}
+
+fn series(turn: &Sample, name: &str) -> Option<f64> {
+    let first = turn.series.get(name)?.first()?;
+    Some(*first as f64).filter(|value| *value > 0.0)
+}
+
+fn cpu_s(turn: &Sample, name: &str) -> Option<f64> {
+    series(turn, name).map(|ns| ns / 1e9)
+}
+
+fn program_cpu_s(turn: &Sample) -> Option<f64> {
+    cpu_s(turn, PROGRAM_CPU)
+}
+
+fn both_cpu_s(turn: &Sample) -> Option<f64> {
+    Some(program_cpu_s(turn)? + cpu_s(turn, LOAD_CPU)?)
+}
+
+fn per_gb(turn: &Sample, seconds: f64) -> Option<f64> {
+    (turn.bytes > 0).then(|| seconds / (turn.bytes as f64 / 1e9))
+}
+
+fn per_million(turn: &Sample, seconds: f64) -> Option<f64> {
+    Some(seconds / (series(turn, ANSWERS)? / 1e6))
+}
+
+fn series_ms(turn: &Sample, name: &str) -> Option<f64> {
+    series(turn, name).map(|ns| ns / 1e6)
+}
+
+/// A turn's figure, or one by it where less is better: more is better of what this gives.
+#[must_use]
+pub fn rate(sample: &Sample, is_less_better: bool) -> Option<f64> {
+    figure(sample).map(|figure| if is_less_better { 1.0 / figure } else { figure })
 }
 
 /// A turn's figure: seconds, or what was printed.
@@ -102,6 +199,15 @@ impl Outcome {
                 format!("Unresolved: the interval holds 1 and is wide: {figures}.")
             }
         }
+    }
+
+    /// Where the load had a rate, CPU time is the other half of the answer.
+    #[must_use]
+    pub fn cpu_sentence(&self) -> Option<String> {
+        let cpu = self.beside.iter().rfind(|beside| beside.metric.starts_with("CPU "))?;
+        (self.metric == LATENCY).then(|| {
+            format!("{}: {}, {}.", cpu.metric, cpu.versus.verdict().as_str(), cpu.versus.result())
+        })
     }
 
     /// What was counted of the hints, in one sentence.
@@ -213,6 +319,47 @@ mod tests {
                 .all(|words| counted.contains(words)),
             "{counted}"
         );
+    }
+
+    #[test]
+    fn cpu_time_and_latencies_stand_beside_the_figure() {
+        let mut record = detailed(&[(100, 100); 6], "more", true, 10);
+        for turn in &mut record.samples {
+            let saves = u64::from(turn.mode == HINTED);
+            let noted = [
+                (PROGRAM_CPU, 400_000_000 >> saves),
+                (LOAD_CPU, 100_000_000),
+                (P99, 8_000_000 << saves),
+                (ANSWERS, 1000),
+            ];
+            turn.series.extend(noted.map(|(name, value)| (name.to_owned(), vec![value])));
+        }
+        let told = |record: &Record| -> Vec<(&str, f64, Verdict)> {
+            let rounded = |median: f64| (median * 1e6).round() / 1e6;
+            let beside = outcome(record).unwrap().beside;
+            beside
+                .into_iter()
+                .map(|beside| {
+                    let Beside { metric, versus } = beside;
+                    (metric, rounded(versus.median), versus.verdict())
+                })
+                .collect()
+        };
+        assert_eq!(
+            told(&record),
+            [
+                ("CPU s per million answers: program", 200.0, Verdict::Win),
+                ("CPU s per million answers: load", 100.0, Verdict::Equal),
+                ("CPU s per million answers: both", 300.0, Verdict::Win),
+                ("p99, ms", 16.0, Verdict::Loss),
+            ]
+        );
+        record.samples.iter_mut().for_each(|turn| turn.bytes = 2_000_000_000);
+        assert_eq!(told(&record)[0], ("CPU s per GB: program", 0.1, Verdict::Win));
+        assert_eq!(outcome(&record).unwrap().cpu_sentence(), None);
+        record.cells[0].params.insert(METRIC.to_owned(), LATENCY.into());
+        let sentence = outcome(&record).unwrap().cpu_sentence().unwrap();
+        assert!(sentence.starts_with("CPU s per GB: both: win, 1.67x"), "{sentence}");
     }
 
     #[test]

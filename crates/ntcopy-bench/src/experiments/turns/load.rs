@@ -20,6 +20,11 @@ const RATED: [(&str, &str); 6] = [
 /// As wrk and wrk2 have it, too.
 const RATE: &str = "--rate";
 
+/// What precedes the bytes that came: oha and hey, then ab.
+const TAKEN: [&str; 2] = ["total data:", "total transferred:"];
+/// Above ab's table of quantiles, whose numbers have no unit.
+const TABLE_IN_MS: &str = "served within a certain time (ms)";
+
 /// What precedes a count of failed answers: wrk, then ab.
 const FAILED: [&str; 4] =
     ["non-2xx or 3xx responses:", "non-2xx responses:", "failed requests:", "write errors:"];
@@ -51,12 +56,57 @@ pub fn requests_a_second(output: &[u8]) -> Option<Result<f64, String>> {
 /// printed.
 pub fn latency_ms(output: &[u8]) -> Option<Result<f64, String>> {
     let text = String::from_utf8_lossy(output).to_lowercase();
-    let titles = std::iter::once("").chain(text.lines());
-    let medians = text.lines().zip(titles).filter_map(|(line, title)| {
-        Some((line, Ok(labelled_median(line).or_else(|| median_below(title, line))?)))
-    });
     let averages = text.lines().filter_map(|line| Some((line, Ok(average(line)?))));
-    only(medians.collect()).or_else(|| only(averages.collect()))
+    only(quantiles(&text, 50)).or_else(|| only(averages.collect()))
+}
+
+/// The latency in milliseconds that so many of 100 answers did not exceed, if a load printed one.
+pub fn quantile_ms(output: &[u8], percent: u8) -> Option<f64> {
+    let text = String::from_utf8_lossy(output).to_lowercase();
+    only(quantiles(&text, percent))?.ok()
+}
+
+fn quantiles(text: &str, percent: u8) -> Vec<(&str, Result<f64, String>)> {
+    let titles = std::iter::once("").chain(text.lines());
+    let mut in_ms = false;
+    let found = text.lines().zip(titles).filter_map(|(line, title)| {
+        in_ms |= line.contains(TABLE_IN_MS);
+        let labelled = labelled(line, percent, in_ms);
+        Some((line, Ok(labelled.or_else(|| below(title, line, percent))?)))
+    });
+    found.collect()
+}
+
+/// The bytes that a load took, if it printed them.
+pub fn taken_bytes(output: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(output).to_lowercase();
+    let found: Vec<u64> = text.lines().filter_map(bytes_of).collect();
+    // Of several none is known to be the whole.
+    if let [bytes] = found[..] { Some(bytes) } else { None }
+}
+
+/// `1800 requests in 3.00s, 1.76GB read` of wrk, `Total data: 1.20 GiB` of oha and hey,
+/// `Total transferred: 123 bytes` of ab.
+fn bytes_of(line: &str) -> Option<u64> {
+    let line = line.trim();
+    let labelled = TAKEN.iter().find_map(|label| line.strip_prefix(label));
+    let words = match labelled {
+        Some(rest) => rest,
+        None => line.strip_suffix(" read")?.rsplit_once(", ")?.1,
+    };
+    let words = words.trim();
+    let end = words.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let number: f64 = words[..end].parse().ok()?;
+    let unit = match words[end..].trim() {
+        "b" | "bytes" => 1.0,
+        // wrk counts in powers of two under these names, too.
+        "kb" | "kib" => 1024.0,
+        "mb" | "mib" => 1024.0_f64.powi(2),
+        "gb" | "gib" => 1024.0_f64.powi(3),
+        "tb" | "tib" => 1024.0_f64.powi(4),
+        _ => return None,
+    };
+    Some((number * unit) as u64).filter(|bytes| *bytes > 0)
 }
 
 /// Where there are several, none is left out in silence.
@@ -75,20 +125,26 @@ fn only(found: Vec<(&str, Result<f64, String>)>) -> Option<Result<f64, String>> 
     found.into_iter().next().map(|(_, found)| found)
 }
 
-/// ` 50.000%    2.50ms`, `  50% in 0.0025 secs`, `…, p50=0.2 msec`.
-fn labelled_median(line: &str) -> Option<f64> {
-    if let Some((_, rest)) = line.split_once("p50=") {
+/// ` 50.000%    2.50ms`, `  50% in 0.0025 secs`, `…, p50=0.2 msec`; in ab's table of milliseconds
+/// `  50%     12`.
+fn labelled(line: &str, percent: u8, in_ms: bool) -> Option<f64> {
+    if let Some((_, rest)) = line.split_once(&format!("p{percent}=")) {
         return duration_ms(rest);
     }
     let (share, rest) = line.trim().split_once('%')?;
+    if share.parse() != Ok(f64::from(percent)) {
+        return None;
+    }
     let rest = rest.trim();
-    (share.parse() == Ok(50.0)).then(|| duration_ms(rest.strip_prefix("in ").unwrap_or(rest)))?
+    let bare = || rest.parse().ok().filter(|found| in_ms && *found > 0.0);
+    duration_ms(rest.strip_prefix("in ").unwrap_or(rest)).or_else(bare)
 }
 
 /// Of the table of redis-benchmark, in milliseconds: `avg min p50 p95 p99 max`, and a line of
 /// numbers below.
-fn median_below(title: &str, line: &str) -> Option<f64> {
-    let column = title.split_whitespace().position(|word| word == "p50")?;
+fn below(title: &str, line: &str, percent: u8) -> Option<f64> {
+    let name = format!("p{percent}");
+    let column = title.split_whitespace().position(|word| word == name)?;
     line.split_whitespace().nth(column)?.parse().ok()
 }
 
@@ -261,6 +317,51 @@ mod tests {
             assert!((found - latency).abs() < 1e-9, "{output}: {found}");
         }
         assert_eq!(latency_ms(b"Latency distribution:\nRequests/sec: 5\n"), None);
+    }
+
+    #[test]
+    fn quantiles_are_read_where_a_load_prints_them() {
+        for (output, p50, p99) in [
+            ("    Latency     2.50ms  120.00us   9.0ms   80%\n", None, None),
+            (" Latency Distribution\n  50%    3.00us\n  99%  1.50ms\n", Some(0.003), Some(1.5)),
+            (" 50.000%    1.20s \n 99.000%    2.00s \n", Some(1200.0), Some(2000.0)),
+            ("  50.00% in 0.0015 secs\n  99.00% in 0.0990 secs\n", Some(1.5), Some(99.0)),
+            (
+                "Percentage of the requests served within a certain time (ms)\n  50%      3\n  \
+                 99%     12\n 100%     15 (longest request)\n",
+                Some(3.0),
+                Some(12.0),
+            ),
+            (
+                "  latency summary (msec):\n   avg  min  p50  p95  p99  max\n  0.2  0.1  0.151  0.3 \
+                 0.4 0.5\n",
+                Some(0.151),
+                Some(0.4),
+            ),
+        ] {
+            let found = [50, 99].map(|percent| quantile_ms(output.as_bytes(), percent));
+            for (found, expected) in found.into_iter().zip([p50, p99]) {
+                let is_right = match (found, expected) {
+                    (Some(found), Some(expected)) => (found - expected).abs() < 1e-9,
+                    (found, expected) => found == expected,
+                };
+                assert!(is_right, "{output}: {found:?} for {expected:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_came_are_read_where_a_load_prints_them() {
+        for (output, bytes) in [
+            ("  1800 requests in 3.00s, 1.50GB read\nRequests/sec: 600\n", Some(3 << 29)),
+            ("  Total data:\t12.00 MiB\n  Size/request: 1 MiB\n", Some(12 << 20)),
+            ("  Total data:\t1048576 bytes\n", Some(1 << 20)),
+            ("Total transferred:      2048 bytes\nHTML transferred: 1 bytes\n", Some(2048)),
+            ("GET: 98039.22 requests per second, p50=0.2 msec\n", None),
+            ("  0 requests in 3.00s, 0.00B read\n", None),
+        ] {
+            assert_eq!(taken_bytes(output.as_bytes()), bytes, "{output}");
+        }
     }
 
     #[test]

@@ -18,7 +18,8 @@ use rustix::process::{
     set_parent_process_death_signal, wait,
 };
 
-use crate::run::{Failure, Stop, family};
+use super::listening::{self, Name, listens};
+use crate::run::{CpuClock, Failure, Stop, family};
 
 /// How long a server may take to end when it is asked to.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -26,6 +27,10 @@ const GOODBYE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
 /// How often a server is asked whether it listens.
 const LISTENS: Duration = Duration::from_millis(5);
+/// How long a program that waits to be asked is watched before it is told.
+const IDLE: Duration = Duration::from_secs(3);
+const WAITS_TO_BE_ASKED: &str = "it listens, and waits to be asked: of a server say what asks it, as \
+                                 by --load 'wrk -t1 -c16 -d3s http://127.0.0.1:8080/big'";
 /// Bytes of what a program said last that are printed when it fails.
 const TAIL_BYTES: u64 = 600;
 
@@ -141,9 +146,35 @@ impl Program {
         Ok(program)
     }
 
+    /// Beside another program, and ends alone.
+    pub fn beside(words: &[OsString]) -> Result<Program, Failure> {
+        let mut program = Program::start(words, &[], Output::Dropped)?;
+        program.ends_all = false;
+        Ok(program)
+    }
+
     /// Its first process, which leads its process group.
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
+    }
+
+    /// It and all that it has started.
+    fn family(&self) -> Result<Vec<Pid>, Failure> {
+        let own = getpid();
+        let mut all = family(if self.ends_all { own } else { self.pid() })?;
+        // This process listens, too, for other measurements.
+        all.retain(|pid| *pid != own);
+        Ok(all)
+    }
+
+    /// CPU time of it and of all that it has started, so far.
+    pub fn cpu_ns(&self) -> Result<u64, Failure> {
+        Ok(self.family()?.into_iter().filter_map(used_ns).sum())
+    }
+
+    /// The files of the unix sockets that it listens on.
+    pub fn sockets(&self) -> Result<Vec<Name>, Failure> {
+        Ok(listening::names(&self.family()?))
     }
 
     pub fn runs(&mut self) -> Result<bool, Failure> {
@@ -152,11 +183,34 @@ impl Program {
 
     /// Waits for its end, which has to be a good one.
     pub fn finish(mut self, patience: Duration, stop: &Stop) -> Result<Ended, Failure> {
-        let Some(took) = self.ends_within(patience, stop)? else {
-            let what =
-                format!("it still ran after {} s: --patience allows more", patience.as_secs());
-            return Err(self.failure(&what));
-        };
+        match self.ends_within(patience, stop)? {
+            Some(took) => self.ended(took),
+            None => Err(self.too_long(patience)),
+        }
+    }
+
+    /// Waits for the end of a program that nobody asks anything: a server that waits for that has
+    /// none.
+    pub fn finish_unasked(mut self, patience: Duration, stop: &Stop) -> Result<Ended, Failure> {
+        while self.began.elapsed() < patience {
+            let before = self.cpu_ns()?;
+            if let Some(took) = self.ends_within(IDLE.min(patience), stop)? {
+                return self.ended(took);
+            }
+            let worked = Duration::from_nanos(self.cpu_ns()?.saturating_sub(before));
+            if worked < IDLE / 20 && listens(&self.family()?) {
+                return Err(self.failure(WAITS_TO_BE_ASKED));
+            }
+        }
+        Err(self.too_long(patience))
+    }
+
+    fn too_long(&mut self, patience: Duration) -> Failure {
+        let seconds = patience.as_secs();
+        self.failure(&format!("it still ran after {seconds} s: --patience allows more"))
+    }
+
+    fn ended(mut self, took: Duration) -> Result<Ended, Failure> {
         let status = self.status()?;
         if !status.success() {
             return Err(self.failure(&how_it_ended(status)));
@@ -184,20 +238,13 @@ impl Program {
                  it is up"
             ),
         };
-        let pid = self.pid();
-        let is_there = || match ready {
+        let is_there = |program: &Program| match ready {
             Some(line) => match Program::shell(line, Output::Dropped)?.finish(patience, stop) {
                 Ok(_) => Ok(true),
                 Err(Failure::Program { .. }) => Ok(false),
                 Err(failure) => Err(failure),
             },
-            None => {
-                let own = getpid();
-                let mut all = family(if adopts() { own } else { pid })?;
-                // This process listens, too, for other measurements.
-                all.retain(|pid| *pid != own);
-                Ok(listens(&all))
-            }
+            None => Ok(listens(&program.family()?)),
         };
         self.wait_until(is_there, &what, patience, stop)
     }
@@ -211,12 +258,12 @@ impl Program {
     ) -> Result<(), Failure> {
         let seconds = patience.as_secs();
         let what = format!("{at} took no connection in {seconds} s: --patience allows more");
-        self.wait_until(|| Ok(at.answers()), &what, patience, stop)
+        self.wait_until(|_| Ok(at.answers()), &what, patience, stop)
     }
 
     fn wait_until(
         &mut self,
-        is_there: impl Fn() -> Result<bool, Failure>,
+        is_there: impl Fn(&Program) -> Result<bool, Failure>,
         what: &str,
         patience: Duration,
         stop: &Stop,
@@ -229,7 +276,7 @@ impl Program {
                     return Err(self.failure(&how_it_ended(status)));
                 }
             }
-            if is_there()? {
+            if is_there(self)? {
                 return Ok(());
             }
             std::thread::sleep(LISTENS);
@@ -337,37 +384,16 @@ fn how_it_ended(status: ExitStatus) -> String {
     }
 }
 
-fn listens(pids: &[Pid]) -> bool {
-    let Some(first) = pids.first() else { return false };
-    let listening = listening_inodes(*first);
-    pids.iter().any(|pid| {
-        let fds = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero()));
-        fds.into_iter().flatten().flatten().any(|fd| {
-            let link = fs::read_link(fd.path()).unwrap_or_default();
-            let inode = link.to_str().and_then(|link| link.strip_prefix("socket:["));
-            let inode = inode.and_then(|rest| rest.strip_suffix(']'));
-            inode.is_some_and(|inode| listening.iter().any(|known| known == inode))
-        })
-    })
-}
-
-/// Inodes of the sockets that listen in the network namespace of a process.
-fn listening_inodes(pid: Pid) -> Vec<String> {
-    let read = |name: &str| {
-        fs::read_to_string(format!("/proc/{}/net/{name}", pid.as_raw_nonzero())).unwrap_or_default()
-    };
-    // Columns as in proc(5): state 0A is TCP_LISTEN; the unix flag __SO_ACCEPTCON is 0x10000.
-    let column = |text: String, state: usize, is: &str, inode: usize| -> Vec<String> {
-        let words = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        words
-            .filter(|words| words.get(state) == Some(&is))
-            .filter_map(|words| words.get(inode).map(|inode| (*inode).to_owned()))
-            .collect()
-    };
-    let mut inodes = column(read("unix"), 3, "00010000", 6);
-    inodes.extend(column(read("tcp"), 3, "0A", 9));
-    inodes.extend(column(read("tcp6"), 3, "0A", 9));
-    inodes
+/// CPU time that a process has used, with that of children for which it has waited; none of one
+/// that has gone.
+fn used_ns(pid: Pid) -> Option<u64> {
+    let own = CpuClock::new(pid).and_then(|clock| clock.ns()).ok()?;
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    let (_, after_name) = stat.rsplit_once(')')?;
+    // cutime and cstime, fields 16 and 17 of proc(5); the name is the second one.
+    let ticks = after_name.split_ascii_whitespace().skip(13).take(2);
+    let ticks: u64 = ticks.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Some(own + ticks * (1_000_000_000 / rustix::param::clock_ticks_per_second()))
 }
 
 #[cfg(test)]
@@ -431,14 +457,25 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_listens_is_seen() {
-        let own = getpid();
-        let folder = tempfile::tempdir().unwrap();
-        let unix = std::os::unix::net::UnixListener::bind(folder.path().join("s")).unwrap();
-        let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        assert!(listens(&[own]));
-        let of = |fd: &dyn std::os::fd::AsFd| rustix::fs::fstat(fd).unwrap().st_ino.to_string();
-        let listening = listening_inodes(own);
-        assert!(listening.contains(&of(&unix)) && listening.contains(&of(&tcp)));
+    fn a_server_that_nobody_asks_is_told_and_a_program_that_ends_is_not() {
+        let listen = "import socket, time; s = socket.socket(); s.bind(('127.0.0.1', 0)); \
+                      s.listen(); time.sleep(600)";
+        let words = ["python3", "-c", listen].map(OsString::from);
+        let server = Program::start(&words, &[], Output::Dropped).unwrap();
+        let failure = server.finish_unasked(LONG, &Stop::default()).unwrap_err().to_string();
+        assert!(failure.contains("--load"), "{failure}");
+        let program = Program::shell("echo one", Output::Kept).unwrap();
+        assert_eq!(program.finish_unasked(LONG, &Stop::default()).unwrap().output, b"one\n");
+    }
+
+    #[test]
+    fn the_cpu_time_of_children_counts() {
+        let mut program = Program::shell("while :; do :; done", Output::Dropped).unwrap();
+        // Alone, as a load beside another program is.
+        program.ends_all = false;
+        while program.cpu_ns().unwrap() == 0 {
+            std::thread::sleep(LISTENS);
+        }
+        assert!(used_ns(Pid::from_raw(i32::MAX).unwrap()).is_none());
     }
 }

@@ -1,26 +1,29 @@
 //! Measures a plan in this kernel or in a booted one, and prints what the record says.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use ntcopy_bench::alone::Alone;
-use ntcopy_bench::guest::{self, Bootable, Needs, Request};
+use ntcopy_bench::guest::blocks::{self, BlocksError};
+use ntcopy_bench::guest::{self, Bootable, GuestError, Needs, Request};
 use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run::{self, Stop};
 use ntcopy_bench::sample::{self, Experiment, MeasureError, Options, Progress};
 use ntcopy_kernel::Kind;
 use ntcopy_kernel::boot::HostCpus;
-use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Unavailable, beside};
+use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Unavailable, beside, stats};
 
 use super::against::KernelPair;
 use super::args::{Common, Place};
-use super::boot::{measured, record_dir};
+use super::boot::{self, measured, record_dir};
 use super::{not_a_clock, on_one_cpu};
 use crate::cmd::{
-    NOT_AVAILABLE, WRONG_BYTE, not_available, report, signal_code, unmeasured, usage,
+    NOT_AVAILABLE, NOT_REACHED, UNRESOLVED, WRONG_BYTE, not_available, report, signal_code,
+    unmeasured, usage,
 };
 
 /// Whether a mode that is not available was asked for by name.
@@ -120,6 +123,8 @@ pub const NO_TIMING: &str = "and what is measured there is not a timing";
 pub struct How {
     pub place: Place,
     pub options: Options,
+    /// The user's own bar for a program's turns: the exit code says whether it is reached.
+    pub at_least: Option<f64>,
 }
 
 impl From<&Place> for How {
@@ -133,7 +138,7 @@ impl From<&Place> for How {
             budget: None,
             spoil: false,
         };
-        How { place: place.clone(), options }
+        How { place: place.clone(), options, at_least: None }
     }
 }
 
@@ -180,7 +185,7 @@ impl How {
         }
         let machine = machine::describe();
         match plan.measure(sample::Context { machine, options, stop, progress }) {
-            Ok(outcome) => conclude(&self.place, &outcome.place, outcome.stopped, alone, is_asked),
+            Ok(outcome) => self.conclude(&outcome.place, outcome.stopped, alone, is_asked),
             Err(MeasureError::Start(failure)) => Err(unmeasured(failure)),
             Err(error) => Err(error.into()),
         }
@@ -200,6 +205,7 @@ impl How {
             needs,
             place: record_dir(self.place.out.as_deref(), experiment)?,
             writable: Vec::new(),
+            scratch: Vec::new(),
             args: std::env::args_os().skip(1).collect(),
             command: guest::command_line(),
         })
@@ -228,45 +234,91 @@ impl How {
             Some(kernels) => kernels.measured(request)?,
             None => measured(request),
         };
+        self.booted(request, alone, (code, stopped), is_asked)
+    }
+
+    /// Measures pairs, each in a kernel that is booted for it, and says what the record shows.
+    pub fn boot_blocks(
+        &self,
+        request: &Request,
+        pairs: u32,
+        block: fn(u32) -> [OsString; 2],
+    ) -> anyhow::Result<ExitCode> {
+        let alone = self.alone();
+        let stop = &Stop::on_signals().context("cannot watch for signals")?;
+        let progress = &mut Progress::on_stderr();
+        let options = &Options { out: Some(request.place.clone()), ..self.options.clone() };
+        let machine = machine::describe();
+        let context = sample::Context { machine, options, stop, progress };
+        let ended = outcome_of(blocks::measure(request, context, pairs, block))?;
+        self.booted(request, alone, ended, &|_| false)
+    }
+
+    fn booted(
+        &self,
+        request: &Request,
+        alone: Option<Alone>,
+        (code, stopped): (u8, Option<i32>),
+        is_asked: IsAsked<'_>,
+    ) -> anyhow::Result<ExitCode> {
         // Without a record the inside, or the error, has said why.
         if !request.place.join(FILE_NAME).exists() {
             return Ok(ExitCode::from(code));
         }
-        let judged = conclude(&self.place, &request.place, stopped, alone, is_asked)?;
+        let judged = self.conclude(&request.place, stopped, alone, is_asked)?;
         // A kernel that fell over must not pass for a success.
-        Ok(if judged == ExitCode::SUCCESS { ExitCode::from(code) } else { judged })
+        Ok(if judged == ExitCode::SUCCESS && code != 0 { ExitCode::from(code) } else { judged })
+    }
+
+    /// Notes in the record who else measured, reads it back, prints what it says, and gives the exit
+    /// code.
+    fn conclude(
+        &self,
+        place: &Path,
+        stopped: Option<i32>,
+        alone: Option<Alone>,
+        is_asked: IsAsked<'_>,
+    ) -> anyhow::Result<ExitCode> {
+        let asked = &self.place;
+        let others = alone.map(|alone| alone.others()).filter(|others| !others.is_empty());
+        if let Some(others) = others {
+            sample::note_beside(place, others)?;
+        }
+        let record = Record::read(place)?;
+        // Inside a booted kernel it is for the program that booted it to say.
+        if !asked.measure_only {
+            say(&record, asked, place);
+        }
+        if let Some(why) = lacks_hints(&record).filter(|_| !asked.measure_only) {
+            let is_told = record.machine.kernel_kind != "host" || why.contains("--kernel um");
+            let other = if is_told { "" } else { "; --kernel um measures in a kernel that has it" };
+            eprintln!("ntcopy: no hinted mode could be measured: {why}{other}");
+        }
+        let code = judge(&record, stopped, is_asked);
+        match self.at_least {
+            Some(bar) if code == ExitCode::SUCCESS => Ok(reached(&record, bar)),
+            _ => Ok(code),
+        }
+    }
+}
+
+/// The exit code of boots, and the signal that ended them.
+fn outcome_of(
+    measured: Result<blocks::Measured, BlocksError>,
+) -> anyhow::Result<(u8, Option<i32>)> {
+    match measured {
+        Ok(done) => Ok((boot::complained(0, &done.complaints), done.outcome.stopped)),
+        Err(BlocksError::Guest(GuestError::Interrupted(signal))) => Ok((1, Some(signal))),
+        Err(BlocksError::Guest(error)) => Ok((boot::failed(error), None)),
+        Err(BlocksError::NothingMeasured(code)) => Ok((code, None)),
+        Err(BlocksError::Measure(MeasureError::Start(failure))) => Err(unmeasured(failure)),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Says what a user of the measured modes has to know.
 fn say_caveats(caveats: Vec<String>) {
     caveats.iter().for_each(|caveat| eprintln!("note: {caveat}"));
-}
-
-/// Notes in the record who else measured, reads it back, prints what it says, and gives the exit
-/// code.
-fn conclude(
-    asked: &Place,
-    place: &Path,
-    stopped: Option<i32>,
-    alone: Option<Alone>,
-    is_asked: IsAsked<'_>,
-) -> anyhow::Result<ExitCode> {
-    let others = alone.map(|alone| alone.others()).filter(|others| !others.is_empty());
-    if let Some(others) = others {
-        sample::note_beside(place, others)?;
-    }
-    let record = Record::read(place)?;
-    // Inside a booted kernel it is for the program that booted it to say.
-    if !asked.measure_only {
-        say(&record, asked, place);
-    }
-    if let Some(why) = lacks_hints(&record).filter(|_| !asked.measure_only) {
-        let is_told = record.machine.kernel_kind != "host" || why.contains("--kernel um");
-        let other = if is_told { "" } else { "; --kernel um measures in a kernel that has it" };
-        eprintln!("ntcopy: no hinted mode could be measured: {why}{other}");
-    }
-    Ok(judge(&record, stopped, is_asked))
 }
 
 /// Why no hinted mode was measured, if some were to be.
@@ -289,6 +341,18 @@ fn say(record: &Record, asked: &Place, place: &Path) {
         print!("{}", report::text(record));
     }
     eprintln!("record: {}", place.display());
+}
+
+/// Whether hinted turns are at least so good relative to plain ones, as an exit code.
+fn reached(record: &Record, bar: f64) -> ExitCode {
+    let interval = stats::turns::versus(record).map(|versus| versus.ci);
+    let (words, code) = match interval {
+        Some((low, _)) if low >= bar => ("reached", 0),
+        Some((_, high)) if high < bar => ("not reached", NOT_REACHED),
+        _ => ("unresolved", UNRESOLVED),
+    };
+    eprintln!("{bar}x is {words}");
+    ExitCode::from(code)
 }
 
 fn judge(record: &Record, stopped: Option<i32>, is_asked: IsAsked<'_>) -> ExitCode {

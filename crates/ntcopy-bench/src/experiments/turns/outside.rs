@@ -1,0 +1,36 @@
+//! Setting a program's sockets from outside, where it loads no library.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use rustix::process::Pid;
+
+use super::program::Program;
+use crate::run::{Failure, Stop};
+
+/// A command that sets the sockets of the process whose number follows it.
+#[derive(Debug, Clone)]
+pub struct Outside {
+    /// Sets those that are there, and ends.
+    pub once: Vec<OsString>,
+    /// Goes on until the process has ended.
+    pub watch: Vec<OsString>,
+}
+
+impl Outside {
+    /// Of a server that is ready: its listeners hand the setting on to what they accept.
+    pub fn once(&self, pid: Pid, patience: Duration, stop: &Stop) -> Result<(), Failure> {
+        start(&self.once, pid)?.finish(patience, stop).map(drop)
+    }
+
+    /// Of a program that makes its sockets while it runs; until the value is dropped.
+    pub fn follow(&self, pid: Pid) -> Result<Program, Failure> {
+        start(&self.watch, pid)
+    }
+}
+
+fn start(words: &[OsString], pid: Pid) -> Result<Program, Failure> {
+    let mut words = words.to_vec();
+    words.push(pid.as_raw_nonzero().to_string().into());
+    Program::beside(&words)
+}
