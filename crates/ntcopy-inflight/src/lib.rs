@@ -4,10 +4,11 @@
 //! from `/proc`. No process is stopped, traced or entered, and no descriptor of one is copied.
 //!
 //! [`diagnostics`] reads the sockets of a network namespace, [`processes`] who has them,
-//! [`follow`] adds up (pure), and [`watch`] samples.
+//! [`follow`] adds up (pure), [`watch`] samples, and [`lengths`] asks the kernel how long sends are.
 
 pub mod diagnostics;
 pub mod follow;
+pub mod lengths;
 pub mod processes;
 pub mod sockets;
 pub mod watch;

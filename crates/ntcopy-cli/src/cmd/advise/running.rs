@@ -2,6 +2,7 @@
 
 mod found;
 mod json;
+mod sends;
 mod text;
 
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use super::ceiling::{self, Chain};
 use super::here;
 use crate::cmd::{not_available, sources};
 use found::Found;
+use sends::{Looking, Sends};
 
 /// A reader of less than this part of what is in flight is nobody to speak of.
 const MUCH: u64 = 10;
@@ -73,8 +75,15 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
     let lasting = Duration::from_secs(options.seconds.into());
     let is_over = || stop.signal().is_some();
     loop {
+        // Of all processes together nobody asks how long sends are.
+        let pids = if options.all { Vec::new() } else { pids(&watch.programs) };
+        let looking = (!pids.is_empty()).then(|| Looking::start(&pids));
         let seen = watch.look(lasting, &is_over).context("the kernel's socket diagnostics")?;
-        let all = told(&watch.programs, &seen, &records);
+        let sends = looking.map(Looking::finish);
+        let mut all = told(&watch.programs, &seen, &records);
+        if let (Some(told), Some(sends)) = (all.first_mut(), sends) {
+            told.sends = told.advice.as_ref().map(|_| sends);
+        }
         if all.is_empty() {
             return Err(not_available("it ended before anything was seen"));
         }
@@ -91,6 +100,11 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
             return Ok(ExitCode::SUCCESS);
         }
     }
+}
+
+fn pids(programs: &[Program]) -> Vec<Pid> {
+    let processes = programs.iter().flat_map(|program| &program.processes);
+    processes.map(|process| process.pid).collect()
 }
 
 /// What was seen, and what a chain with as much in flight gains at most.
@@ -128,6 +142,8 @@ struct Told<'s> {
     in_flight: Percentiles,
     /// None of a program that sent nothing while it was looked at.
     advice: Option<Advice>,
+    /// How long its sends are, where that was looked at and it sent any.
+    sends: Option<Sends>,
 }
 
 impl Told<'_> {
@@ -183,7 +199,7 @@ fn told<'s>(programs: &'s [Program], seen: &'s Seen, records: &[Record]) -> Vec<
         let in_flight = Percentiles::of(series.samples.iter().map(|sum| sum.bytes()))?;
         let is_idle = in_flight.max == 0 && series.tcp_sent_bytes == 0;
         let advice = (!is_idle).then(|| advice::for_program(&records, most(series).seen()));
-        Some(Told { program, series, in_flight, advice })
+        Some(Told { program, series, in_flight, advice, sends: None })
     };
     let mut all: Vec<Told<'_>> = programs.iter().zip(&seen.series).filter_map(one).collect();
     all.sort_by_key(|told| std::cmp::Reverse(told.in_flight.p50));

@@ -6,6 +6,7 @@ use ntcopy_inflight::watch::Seen;
 use serde_json::{Map, Value, json};
 
 use super::Told;
+use super::sends::Sends;
 
 pub fn object(all: &[Told<'_>], seen: &Seen, notes: &[String]) -> Value {
     json!({
@@ -51,6 +52,7 @@ fn program(told: &Told<'_>, seen: &Seen) -> Value {
         "send_buffers": buffers(told),
         "touched_by": readers(super::touchers(told)),
         "idle": told.idle(),
+        "sends": told.sends.as_ref().map(Sends::object),
         "advice": told.advice,
     })
 }

@@ -55,12 +55,15 @@ fn one(told: &Told<'_>, seen: &Seen) -> String {
     let over = |of: &dyn Fn(&Sum) -> u64| Percentiles::of(series.samples.iter().map(of));
     let with_bytes = over(&|sum| sum.with_bytes() as u64).map_or(0, |found| found.p50);
     let sockets = over(&|sum| sum.sockets as u64).map_or(0, |found| found.p50);
-    let mut out = wrapped(&format!(
+    let pid = told.program.processes.first().map_or(0, |process| process.pid);
+    let sends = told.sends.as_ref().map(|sends| wrapped(&sends.sentence(pid)));
+    let mut out = sends.unwrap_or_default();
+    out.push_str(&wrapped(&format!(
         "{} has {}{} in flight (p50) on {with_bytes} of its {sockets} sockets.",
         name(told),
         at_least(told),
         about_size(told.in_flight.p50),
-    ));
+    )));
     if let Some(full) = told.buffers() {
         out.push_str(&wrapped(&buffers(&full)));
     }
