@@ -108,13 +108,13 @@ kernel_awaited
 
 say "2/5 sends of 1 MiB out of little and out of much data: 1 to 128 sockets"
 "$ntcopy" bench unix --kernel auto --sockets "$sockets" --object 1MiB --dataset "$datasets" \
-	--modes nt --pairs 7 --out "$records/rounds"
+	--modes hinted --pairs 7 --out "$records/rounds"
 
 say "3/5 what sends leave of the cache to other programs on the same CPU"
 "$ntcopy" bench retention --kernel auto --quick --out "$records/retention"
 
 say "4/5 the three published configurations"
-"$ntcopy" bench unix --kernel auto --published --quick --budget 60 --modes nt \
+"$ntcopy" bench unix --kernel auto --published --quick --budget 60 --modes hinted \
 	--out "$records/published"
 
 say "5/5 what it comes to"

@@ -28,7 +28,7 @@ parts() {
 		published 3 flagged unix --published
 		rounds 2 flagged unix --sockets 1,2,4,8,16,32,64,128 --object 1MiB --dataset 1MiB,256MiB
 		fork 3 flagged pages --form fork
-		http 10 flagged http --modes nt --connections 1,16,64,256 --sndbuf 4MiB
+		http 10 flagged http --modes hinted --connections 1,16,64,256 --sndbuf 4MiB
 		net 4 flagged net
 		net-veth 4 flagged net --veth
 		pingpong 2 flagged pingpong
@@ -38,11 +38,11 @@ parts() {
 		pages 4 here pages
 		turns 2 here memcpy --quick --threads 1 --size 1MiB,16MiB --source cold --destination cold --modes $(turns)
 		net-host 2 here net --veth --modes nocache
-		http-host 6 named http --stack haproxy+nginx,storaged+proxyd --modes copy,sendfile --object 64KiB,1MiB
-		unused 2 pairs unix --against unpatched --modes copy --pairs 25
+		http-host 6 named http --stack haproxy+nginx,storaged+proxyd --modes plain,sendfile --object 64KiB,1MiB
+		unused 2 pairs unix --against stock --modes plain --pairs 25
 		module 2 pairs unix --against module
-		by-unpatched 15 pairs unix --against unpatched --sockets 1,8,64 --object 64KiB,1MiB --dataset 1MiB,256MiB
-		http-by-unpatched 15 pairs http --against unpatched --sndbuf 4MiB
+		by-stock 15 pairs unix --against stock --sockets 1,8,64 --object 64KiB,1MiB --dataset 1MiB,256MiB
+		http-by-stock 15 pairs http --against stock --sndbuf 4MiB
 	PARTS
 }
 

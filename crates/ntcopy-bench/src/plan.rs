@@ -40,10 +40,6 @@ impl Plan {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
     }
 
-    pub fn baseline(&self) -> Mode {
-        self.modes.first().copied().unwrap_or(Mode::Copy)
-    }
-
     /// How long a sample of the cell lasts about; none when the user has set
     /// the number of sends, which may take as long as it likes.
     pub fn sample_time(&self, cell: &CellPlan) -> Option<Duration> {

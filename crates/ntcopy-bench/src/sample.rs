@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use ntcopy_record::{ExperimentKind, Machine, Sample};
+use ntcopy_record::{ExperimentKind, Machine, Mode, Sample};
 use sha2::{Digest, Sha256};
 
 use crate::run::load::Window;
@@ -44,6 +44,11 @@ pub enum MeasureError {
     Write(#[from] WriteError),
     #[error(transparent)]
     Start(#[from] Failure),
+}
+
+/// What modes are whose names say it.
+pub(crate) fn named<M: Display>(modes: &[M]) -> Vec<Mode> {
+    modes.iter().map(|mode| Mode::named(mode.to_string())).collect()
 }
 
 /// A network namespace of the measurement's own may have another congestion control than its

@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::judge::Claim;
 use crate::record::{Machine, Record};
 
-pub use hints::{NT, is_round};
+pub use hints::is_round;
 pub use in_flight::{InFlight, for_program};
 
 /// What a piece of advice is about.

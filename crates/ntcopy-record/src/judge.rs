@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::lists::unique;
 use crate::params::{cell_words, identity};
-use crate::record::{Cell, ExperimentKind, Record, number};
+use crate::record::{Cell, ExperimentKind, Mode, Record, Sends, number};
 use crate::stats::{self, METRICS, Metric, Tally, Verdict, Versus, geomean, modes, versus};
 use crate::units::{Bytes, Ratio, count};
 
@@ -68,31 +68,49 @@ impl<'r> Question<'r> {
         let size = SIZES.into_iter().find_map(size).unwrap_or_default();
         Point { question: self, record, cell, size, versus }
     }
+}
 
-    /// What cells of an experiment answer, ascending by the size that each of them has. Records come
-    /// newest first; of a cell that was measured twice, the newest counts.
-    pub(crate) fn of_cells(
-        self,
-        records: &[&'r Record],
-        experiment: &ExperimentKind,
-        is_about: &dyn Fn(&Record, &Cell) -> bool,
-    ) -> Vec<Point<'r>> {
-        let mut seen = BTreeSet::new();
-        let mut points = Vec::new();
-        let ours = records.iter().filter(|record| record.header.experiment == *experiment);
-        for &record in ours {
-            for cell in record.cells.iter().filter(|cell| is_about(record, cell)) {
-                let key = identity(&cell.params);
-                let point = if seen.contains(&key) { None } else { self.of(record, cell) };
-                if let Some(point) = point.filter(|point| point.size != Size::default()) {
-                    seen.insert(key);
-                    points.push(point);
-                }
+/// What a record is asked; none where it has not the modes.
+pub(crate) type Asks<'q> = &'q dyn for<'r> Fn(&'r Record) -> Option<Question<'r>>;
+
+/// What cells of an experiment answer, ascending by the size that each of them has. Records come
+/// newest first; of a cell that was measured twice, the newest counts.
+pub(crate) fn of_cells<'r>(
+    records: &[&'r Record],
+    experiment: &ExperimentKind,
+    asks: Asks<'_>,
+    is_about: &dyn Fn(&Record, &Cell) -> bool,
+) -> Vec<Point<'r>> {
+    let mut seen = BTreeSet::new();
+    let mut points = Vec::new();
+    let ours = records.iter().filter(|record| record.header.experiment == *experiment);
+    for &record in ours {
+        let Some(question) = asks(record) else { continue };
+        for cell in record.cells.iter().filter(|cell| is_about(record, cell)) {
+            let key = identity(&cell.params);
+            let point = if seen.contains(&key) { None } else { question.of(record, cell) };
+            if let Some(point) = point.filter(|point| point.size != Size::default()) {
+                seen.insert(key);
+                points.push(point);
             }
         }
-        points.sort_by_key(|point| point.size.bytes);
-        points
     }
+    points.sort_by_key(|point| point.size.bytes);
+    points
+}
+
+/// What the hint adds: hinted sends relative to plain ones of the same kernel and stack, whatever the
+/// record's baseline is.
+pub(crate) fn hint<'r>(record: &'r Record, metric: &'static str) -> Option<Question<'r>> {
+    let header = &record.header;
+    let hinted = header.modes.iter().filter(|mode| mode.sends == Sends::Hinted);
+    let both = hinted.filter_map(|mode| Some((mode, header.beside(mode, Sends::Plain)?)));
+    let question = |(mode, plain): (&'r Mode, &'r Mode)| Question {
+        mode: &mode.mode,
+        other: &plain.mode,
+        metric,
+    };
+    both.map(question).next()
 }
 
 /// What each cell of a record is asked: every mode relative to the baseline, by these metrics.
@@ -256,9 +274,9 @@ mod tests {
             let all = results(record).into_iter().map(|point| point.question);
             all.map(|asked| (asked.mode.to_owned(), asked.metric)).collect()
         };
-        assert_eq!(of(&record(&["copy"], &[])), []);
-        assert_eq!(of(&pairs(&["copy"], 9, &[1000])), []);
-        let both = [THROUGHPUT, SEND_THROUGHPUT].map(|metric| ("nt".to_owned(), metric));
-        assert_eq!(of(&pairs(&["copy", "nt"], 5, &[1000, 2000])), both);
+        assert_eq!(of(&record(&["plain"], &[])), []);
+        assert_eq!(of(&pairs(&["plain"], 9, &[1000])), []);
+        let both = [THROUGHPUT, SEND_THROUGHPUT].map(|metric| ("hinted".to_owned(), metric));
+        assert_eq!(of(&pairs(&["plain", "hinted"], 5, &[1000, 2000])), both);
     }
 }

@@ -23,7 +23,7 @@ pub mod verdict;
 pub use record::testing;
 pub use record::{
     COUNTED_PERMILLE, Cache, Cell, Counted, CpuList, End, ExperimentKind, FILE_NAME, FORMAT,
-    HardwareCounter, Header, Line, Look, LookEnd, MISSES_PERMILLE, Machine, NoCpuList, NumaNode,
-    Params, ReadError, Record, RunError, Sample, SharedCaches, Topology, Unavailable, add_counts,
-    add_series, beside, is_counting_mark, number, word,
+    HardwareCounter, Header, Kernel, Line, Look, LookEnd, MISSES_PERMILLE, Machine, Mode,
+    NoCpuList, NumaNode, Params, ReadError, Record, RunError, Sample, Sends, SharedCaches,
+    Topology, Unavailable, add_counts, add_series, beside, is_counting_mark, number, word,
 };

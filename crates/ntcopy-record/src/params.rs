@@ -13,8 +13,7 @@ use crate::units::{Bytes, count};
 type Param = (&'static str, fn(&Value, &Params) -> Option<String>);
 
 /// In the order in which they are said. Parameters that say where a cell ran are none of these.
-const PARAMS: [Param; 25] = [
-    ("sends", |value, _| Some(format!("{} sends", text(value)))),
+const PARAMS: [Param; 24] = [
     ("clocked", one_of_two_senders),
     ("program", |value, _| Some(listed(value))),
     ("family", family),
@@ -42,7 +41,7 @@ const PARAMS: [Param; 25] = [
 ];
 
 /// What else is said of cells that have it in common. What no reader needs has no words.
-const DETAILS: [Param; 35] = [
+const DETAILS: [Param; 34] = [
     ("app", |value, params| Some(text(params.get("app_version").unwrap_or(value)))),
     ("multiget_keys", |value, _| Some(format!("multigets of {} keys", text(value)))),
     ("small_bytes", values),
@@ -67,7 +66,6 @@ const DETAILS: [Param; 35] = [
     ("cpus", |value, _| Some(format!("CPU {}", text(value)))),
     ("note", |value, _| Some(text(value))),
     ("app_version", nothing),
-    ("boots", nothing),
     ("client_cpu", nothing),
     ("destination", nothing),
     ("hardware_counters", nothing),
@@ -333,7 +331,7 @@ mod tests {
     #[test]
     fn a_group_says_what_its_cells_have_in_common_and_the_axis_what_they_differ_in() {
         let cells = record(
-            &["copy"],
+            &["plain"],
             &[
                 &[
                     ("in_flight_bytes", 1 << 20),

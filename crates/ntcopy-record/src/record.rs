@@ -7,6 +7,8 @@
 mod compact;
 mod counted;
 mod experiment;
+mod mode;
+mod old;
 mod read;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -20,12 +22,13 @@ use serde_json::Value;
 pub use compact::add_series;
 pub use counted::Counted;
 pub use experiment::ExperimentKind;
-pub use read::{ReadError, Record, beside};
+pub use mode::{Kernel, Mode, Sends};
+pub use read::{ReadError, beside};
 pub use topology::{CpuList, NoCpuList, NumaNode, SharedCaches, Topology};
 
 /// Version of the record format. A reader refuses a larger one. Version 2 packs the histograms
-/// among a sample's series, and has lines of type `look`.
-pub const FORMAT: u32 = 2;
+/// among a sample's series, and has lines of type `look`; version 3 says what modes are.
+pub const FORMAT: u32 = 3;
 
 /// In how many of 1000 an interval may miss the truth, where the number of pairs was set
 /// beforehand.
@@ -93,6 +96,9 @@ pub struct Header {
     pub started_unix_ns: u64,
     /// The mode that the others are compared with.
     pub baseline: String,
+    /// What the modes are; of formats before 3, by their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modes: Vec<Mode>,
     /// Why these results are not timings (a debug kernel, an emulator), if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_a_timing: Option<String>,
@@ -287,5 +293,24 @@ pub struct End {
     pub ended_unix_ns: u64,
     /// Processes that measured on this machine at the same time; 0 is one of another container.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub beside: BTreeSet<u32>,
+}
+
+/// A record that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    pub header: Header,
+    pub machine: Machine,
+    pub cells: Vec<Cell>,
+    pub samples: Vec<Sample>,
+    /// The looks with which sampling of cells ended, where pairs were not set beforehand.
+    pub looks: Vec<Look>,
+    /// Modes that were not to be had.
+    pub unavailable: Vec<Unavailable>,
+    pub errors: Vec<RunError>,
+    /// Whether the record has its last line. A record that was cut short (a
+    /// crash, Ctrl-C) lacks it; what it holds is good all the same.
+    pub complete: bool,
+    /// As [`End::beside`].
     pub beside: BTreeSet<u32>,
 }

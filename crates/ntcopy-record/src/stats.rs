@@ -27,7 +27,7 @@ pub use metric::{
     WALKS_P99, rate, words,
 };
 
-pub use measured::{CEILING, HINTED, IDLE, Measured};
+pub use measured::{CEILING, Measured};
 pub use sample::{is_short, quantile_ns};
 
 pub use bootstrap::{interval, interval_of_geomean, median};

@@ -1,16 +1,14 @@
 //! Turns results into plain sentences. Pure functions of records.
 
 use crate::judge::{Claim, IN_FLIGHT, Point, Question, cells, least, results, tally, wins_from};
-use crate::lists::grouped;
-use crate::record::{Cell, ExperimentKind, LookEnd, Record};
+use crate::lists::{grouped, unique};
+use crate::record::{ExperimentKind, LookEnd, Record, Sends};
 use crate::stats::footprint::LevelFigures;
 use crate::stats::{
-    self, CEILING, HINTED, IDLE, METRICS, Measured, THROUGHPUT, Verdict, Versus, is_short, words,
+    self, CEILING, METRICS, Measured, THROUGHPUT, Verdict, Versus, is_short, words,
 };
 use crate::units::{count, percent, sentence};
 
-/// Plain sends of a kernel with the patches, where those of one without them are the baseline.
-const PATCHED: &str = "patched";
 /// The library's own choice among ways to copy, and its stream.
 const OURS: [&str; 2] = ["ours", "stream"];
 
@@ -47,7 +45,7 @@ fn comparison(record: &Record) -> Vec<String> {
         let before = sentences.len();
         for other in others(record, mode) {
             let metrics = METRICS.iter().filter(|metric| metric.is_whole);
-            let asked = metrics.map(|one| Question { mode, other: &other, metric: one.name });
+            let asked = metrics.map(|one| Question { mode, other, metric: one.name });
             sentences.extend(asked.filter_map(|question| answer(record, question)));
         }
         if sentences.len() == before {
@@ -68,7 +66,7 @@ fn answer(record: &Record, question: Question<'_>) -> Option<String> {
     let most = points.iter().max_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio))?;
     let (least, most) = (least(&points)?.in_words(), most.in_words());
     let head = format!("{mode} relative to {other}, {}: ", words(metric));
-    if mode == IDLE {
+    if record.header.sends(mode) == Sends::Idle {
         let most = if points.len() > 1 { format!(" to {most}") } else { String::new() };
         return Some(format!("{head}the {CEILING}, {least}{most}."));
     }
@@ -92,30 +90,23 @@ fn compared_modes(record: &Record) -> Vec<&str> {
     let mut modes = stats::mentioned(record);
     modes.retain(|mode| *mode != record.header.baseline);
     // The project's own question first; otherwise as the record has them.
-    modes.sort_by_key(|mode| *mode != "nt");
+    modes.sort_by_key(|mode| record.header.sends(mode) != Sends::Hinted);
     modes
 }
 
-/// What a mode is held against: the baseline; plain sends of its own kernel, where the baseline is
-/// of another; those of its own stack of servers, where there are several.
-fn others(record: &Record, mode: &str) -> Vec<String> {
-    let mut others = vec![record.header.baseline.clone()];
-    if HINTED.contains(&mode) {
-        others.push(PATCHED.to_owned());
+/// What a mode is held against: the baseline; plain sends of its own kernel and stack, so that a hint
+/// has no credit for what the patches bring; and the same sends of the baseline's kernel.
+pub(crate) fn others<'r>(record: &'r Record, name: &str) -> Vec<&'r str> {
+    let header = &record.header;
+    let mut others = vec![header.baseline.as_str()];
+    if let Some(mode) = header.mode(name) {
+        let home = header.mode(&header.baseline).and_then(|baseline| baseline.kernel);
+        let elsewhere = home.and_then(|home| header.elsewhere(mode, home));
+        let peers = header.beside(mode, Sends::Plain).into_iter().chain(elsewhere);
+        others.extend(peers.map(|peer| peer.mode.as_str()));
     }
-    others.extend(mode.split_once(':').map(|(stack, _)| format!("{stack}:copy")));
-    // What the rule leaves of the gain that obeyed hints have.
-    let is_bulk = |cell: &Cell| crate::record::word(&cell.params, "clocked") == Some("bulk");
-    if mode == "adaptive" && record.cells.iter().any(is_bulk) {
-        others.push("nt".to_owned());
-    }
-    // What nothing alongside would be is no choice; plain copies are.
-    if record.header.baseline == IDLE {
-        others.push("copy".to_owned());
-    }
-    others.dedup();
-    others.retain(|other| other != mode);
-    others
+    others.retain(|other| *other != name);
+    unique(others)
 }
 
 /// Why a mode is compared by nothing.
@@ -253,7 +244,7 @@ fn pacing_sentence(record: &Record) -> Option<String> {
 /// One sentence of all results whose interval is too wide to say anything; none where there are none.
 fn unresolved(record: &Record) -> Option<String> {
     let mut all = results(record);
-    all.retain(|result| result.question.mode != IDLE);
+    all.retain(|result| record.header.sends(result.question.mode) != Sends::Idle);
     let wide = all.iter().map(|result| &result.versus);
     let wide: Vec<&Versus> =
         wide.filter(|versus| versus.verdict() == Verdict::Unresolved).collect();

@@ -2,7 +2,7 @@
 
 use ntcopy_record::lists::unique;
 use ntcopy_record::stats::{self, METRICS, P50, P99, PER_CPU, THROUGHPUT, WALKS, WALKS_P99};
-use ntcopy_record::{Cell, ExperimentKind, Record, word};
+use ntcopy_record::{Cell, ExperimentKind, Record, Sends, word};
 use serde_json::Value;
 
 use crate::view::{self, Column, Curve, Grid, View, What, column};
@@ -190,7 +190,7 @@ fn http(record: &Record) -> Vec<View> {
     };
     let mut columns = vec![rate()];
     columns.extend(compared(THROUGHPUT));
-    let copies_nothing = |mode: &str| mode.ends_with("sendfile") || mode.ends_with("vmsplice");
+    let copies_nothing = |mode: &str| record.header.sends(mode) == Sends::CopiesNothing;
     let mut note = "CPU seconds per GB of proxy, backend, client";
     if stats::modes(record).into_iter().any(copies_nothing) {
         columns.push(column("of ceiling", "part_of_ceiling", What::OfCeiling));

@@ -1,14 +1,10 @@
 //! What a line of a hot set takes beside each mode: for a sentence and for bars.
 
 use ntcopy_record::params::group_words;
-use ntcopy_record::stats::{IDLE, Measured};
-use ntcopy_record::{Cell, ExperimentKind, Record, number};
+use ntcopy_record::stats::Measured;
+use ntcopy_record::{Cell, ExperimentKind, Record, Sends, number};
 
 use crate::text;
-
-const COPY: &str = "copy";
-/// The modes as a reader meets them; others follow.
-const MODES: [&str; 4] = [IDLE, COPY, "adaptive", "nt"];
 
 /// A hot set, and the nanoseconds that a line of it takes in each mode.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +18,7 @@ pub(crate) struct Hot {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Line {
     pub mode: String,
+    pub sends: Sends,
     /// Nanoseconds that half of the walks did not exceed.
     pub p50: f64,
     /// Those that 99 of 100 did not.
@@ -43,11 +40,13 @@ pub(crate) fn of_cell(record: &Record, cell: &Cell) -> Option<Hot> {
     let bytes = number(&cell.params, "hot_set_bytes")?;
     let line = |one: &Measured<'_>| {
         let (p50, p99) = (one.line_ns(0.5)?, one.line_ns(0.99)?);
-        Some(Line { mode: one.mode.to_owned(), p50, p99 })
+        Some(Line { mode: one.mode.to_owned(), sends: one.sends(), p50, p99 })
     };
     let mut lines: Vec<Line> = Measured::all(record, cell).iter().filter_map(line).collect();
+    // As a reader meets them; others follow.
+    let order = [Sends::Idle, Sends::Plain, Sends::ByRule, Sends::Hinted];
     lines.sort_by_key(|line| {
-        MODES.iter().position(|mode| line.mode == *mode).unwrap_or(MODES.len())
+        order.iter().position(|sends| line.sends == *sends).unwrap_or(order.len())
     });
     let (beside, _) = group_words(&cell.params, &["hot_set_bytes"]);
     (lines.len() > 1).then_some(Hot { bytes, beside, lines })
@@ -63,16 +62,21 @@ impl Hot {
         self.lines.iter().find(|line| line.mode == mode)
     }
 
+    fn of(&self, sends: Sends) -> Option<&Line> {
+        self.lines.iter().find(|line| line.sends == sends)
+    }
+
     /// How much longer a line takes beside plain sends than alone; 0 where that is not
     /// known.
     pub(crate) fn slow_down(&self) -> f64 {
-        self.line(COPY).zip(self.line(IDLE)).map_or(0.0, |(plain, idle)| plain.p50 / idle.p50)
+        let both = self.of(Sends::Plain).zip(self.of(Sends::Idle));
+        both.map_or(0.0, |(plain, idle)| plain.p50 / idle.p50)
     }
 
-    /// What a hinted send leaves of it: the wanted mode, or `nt` where that is missing.
-    pub(crate) fn sentence(&self, wanted: &str) -> Option<String> {
-        let (idle, plain) = (self.line(IDLE)?, self.line(COPY)?);
-        let hinted = self.line(wanted).or_else(|| self.line("nt"))?;
+    /// What hinted sends leave of it.
+    pub(crate) fn sentence(&self) -> Option<String> {
+        let (idle, plain) = (self.of(Sends::Idle)?, self.of(Sends::Plain)?);
+        let hinted = self.of(Sends::Hinted)?;
         let told = |line: &Line| format!("{:.1} ns (p99 {:.1})", line.p50, line.p99);
         Some(format!(
             "A line of a hot set of {} takes {} alongside hinted sends, {} alongside plain ones, and \

@@ -2,8 +2,8 @@
 
 use ntcopy_record::judge::{Point, Question, results};
 use ntcopy_record::lists::unique;
-use ntcopy_record::stats::{self, CEILING, IDLE};
-use ntcopy_record::{Cell, Record, RunError};
+use ntcopy_record::stats::{self, CEILING};
+use ntcopy_record::{Cell, Record, RunError, Sends};
 use serde_json::{Value, json};
 
 use crate::experiment::{self, Tables};
@@ -81,7 +81,9 @@ fn figures(Point { question, record, cell, versus, .. }: &Point<'_>) -> Value {
     object["baseline_median"] = (versus.other_median.round() as u64).into();
     object["ratio"] = versus.ratio.into();
     object["ci"] = json!(versus.ci);
-    object["verdict"] = if mode == IDLE { CEILING } else { versus.verdict().as_str() }.into();
+    object["verdict"] =
+        if record.header.sends(mode) == Sends::Idle { CEILING } else { versus.verdict().as_str() }
+            .into();
     object
 }
 

@@ -12,7 +12,7 @@ pub(crate) use bars::{Bar, Bars, bars};
 pub(crate) use chart::{Axis, Chart, Line, Mark, MarkKind, Point, around_one, finish};
 
 /// The modes that this version knows, in the order of their looks.
-const KNOWN_MODES: [&str; 4] = ["copy", "nt", "vmsplice", "adaptive"];
+const KNOWN_MODES: [&str; 4] = ["plain", "hinted", "vmsplice", "adaptive"];
 
 /// How many looks of lines there are; further modes begin anew.
 pub(crate) const SLOTS: usize = 9;

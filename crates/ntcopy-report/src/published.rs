@@ -62,7 +62,7 @@ fn pairs(record: &Record) -> Option<Grid> {
     };
     Some(Grid {
         heading: format!("Published: sends, {}", pairs.first()?.cpu),
-        header: ["configuration", "copy GB/s", "nt GB/s", "ratio"].map(str::to_owned).into(),
+        header: ["configuration", "plain GB/s", "hinted GB/s", "ratio"].map(str::to_owned).into(),
         rows: pairs.iter().map(row).collect(),
     })
 }
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn of(experiment: ExperimentKind) -> Record {
-        let mut record = testing::record(&["copy"], &[&[]]);
+        let mut record = testing::record(&["plain"], &[&[]]);
         record.header.experiment = experiment;
         record
     }

@@ -1,7 +1,7 @@
 //! What records come to before anything else is read: the advice about sends, in the words of
 //! `ntcopy advise`.
 
-use ntcopy_record::advice::{self, Advice, Decision, NT, Target, Topic, Value};
+use ntcopy_record::advice::{self, Advice, Decision, Target, Topic, Value};
 use ntcopy_record::{Machine, Record, compare, verdict};
 
 use crate::advice::headline;
@@ -89,7 +89,7 @@ pub fn of(machine: &Machine, mut records: Vec<&Record>) -> Summary {
     let settings = told.into_iter().map(setting).collect();
     let mut sentences: Vec<String> =
         sends(&advice).map(|sends| sends.why.clone()).into_iter().collect();
-    sentences.extend(hot::worst(&counted).and_then(|hot| hot.sentence(NT)));
+    sentences.extend(hot::worst(&counted).and_then(|hot| hot.sentence()));
     if sentences.is_empty() {
         let set = advice.iter().filter(|one| one.decision == Decision::Set);
         sentences.extend(set.map(setting));

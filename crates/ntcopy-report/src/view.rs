@@ -3,8 +3,8 @@
 
 use ntcopy_record::lists::grouped;
 use ntcopy_record::params::{axes, axis_words, group_words};
-use ntcopy_record::stats::{CEILING, IDLE, Measured, THROUGHPUT, Versus};
-use ntcopy_record::{Cell, Params, Record, verdict};
+use ntcopy_record::stats::{CEILING, Measured, THROUGHPUT, Versus};
+use ntcopy_record::{Cell, Params, Record, Sends, verdict};
 use serde_json::{Value, json};
 
 use crate::text;
@@ -146,7 +146,7 @@ fn versus(versus: Option<Versus>, has_interval: bool) -> Figure {
 
 fn verdict(one: &Measured<'_>, metric: &str) -> String {
     match one.versus(metric) {
-        _ if one.mode == IDLE && !one.is_baseline() => CEILING,
+        _ if one.sends() == Sends::Idle && !one.is_baseline() => CEILING,
         Some(versus) => versus.verdict().as_str(),
         None if one.is_baseline() => "baseline",
         None => "too few pairs",

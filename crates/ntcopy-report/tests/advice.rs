@@ -65,7 +65,7 @@ fn each_piece_has_its_setting_gain_reason_and_record() {
 #[test]
 fn losses_are_as_plain_as_wins() {
     let mut record = synthetic_sweep();
-    for sample in record.samples.iter_mut().filter(|sample| sample.mode != "copy") {
+    for sample in record.samples.iter_mut().filter(|sample| sample.mode != "plain") {
         sample.elapsed_ns = sample.elapsed_ns * 3 / 2;
     }
     let target = target(&record);

@@ -9,21 +9,18 @@ use ntcopy_record::advice::{Decision, Target, advise};
 use ntcopy_record::{Cell, ExperimentKind, Record, word};
 
 /// Kinds of records that no advice rests on, and why.
-const EXCEPTIONS: [(&str, &str); 16] = [
-    ("app open, kernels in turns", "its modes are named after kernels, and advice asks for plain"),
+const EXCEPTIONS: [(&str, &str); 13] = [
+    ("app open", "no topic asks for small requests beside large ones"),
     ("footprint", "it says what a call displaces, and compares no copies"),
-    ("http closed, kernels in turns", "as app's"),
     ("http closed, nothing hinted", "it compares daemons"),
     ("memcpy, other loops", "it compares loops that the library does not choose"),
-    ("net closed", "its mode is a feature of the device"),
-    ("net open", "its mode is a feature of the device"),
+    ("net closed, nothing hinted", "its mode is a feature of the device"),
+    ("net open, nothing hinted", "its mode is a feature of the device"),
     ("order", "it shows what a cache does, and has no hint"),
     ("pages fork", "the kernel clears and copies pages, and no program chooses"),
     ("pages pages", "the kernel clears and copies pages, and no program chooses"),
     ("pingpong", "no topic asks for the time of one exchange"),
     ("try", "it gives its own verdict, of one program"),
-    ("unix boots-by-mode", "it compares the module with the series"),
-    ("unix boots-with-hints, kernels in turns", "as app's"),
     ("unix free-running", "what is in flight there is not known"),
     ("unix two-senders", "no topic asks for two senders"),
 ];
@@ -52,9 +49,8 @@ fn kind(record: &Record, cell: &Cell) -> String {
         _ => word(&cell.params, "form").unwrap_or_default(),
     };
     let of_modes = match experiment {
-        _ if has(&["unpatched"]) => ", kernels in turns",
         ExperimentKind::Memcpy if !has(&["ours"]) => ", other loops",
-        ExperimentKind::Http if !has(&["nt"]) => ", nothing hinted",
+        ExperimentKind::Http | ExperimentKind::Net if !has(&["hinted"]) => ", nothing hinted",
         _ => "",
     };
     let gap = if form.is_empty() { "" } else { " " };

@@ -51,11 +51,11 @@ fn the_decision_comes_first_then_its_chart_the_contents_and_each_record_with_its
         "From how much in flight does a hinted send pay? synthetic-rounds synthetic-published",
         "From how much in flight does a hinted send pay?",
         "Record synthetic-rounds",
-        "nt relative to copy, throughput: 3 wins, 4 losses, 1 equal",
+        "hinted relative to plain, throughput: 3 wins, 4 losses, 1 equal",
         "ntcopy bench unix --sockets 1,2,4,8,16,32,64,128 --kernel um",
         "Throughput: objects of 1 MiB",
         "Throughput relative to the baseline: objects of 1 MiB",
-        "1 MiB in flight copy 9.",
+        "1 MiB in flight plain 9.",
         "The machine is that of record synthetic-published",
         "Record synthetic-published",
         "Published: sends, AMD EPYC 7662",
@@ -91,7 +91,7 @@ fn hot_sets_are_bars_with_their_figures() {
                     sends, 10.0 ns (p99 10.0) alongside plain ones, and 5.0 ns (p99 5.0) alone.";
     assert!(said.contains(sentence), "{said}");
     assert_eq!(first.matches("<rect class=\"idle\"").count(), 1);
-    for (mode, figure) in [("idle", "5.0 ns"), ("copy", "10.0 ns"), ("nt", "8.0 ns")] {
+    for (mode, figure) in [("idle", "5.0 ns"), ("plain", "10.0 ns"), ("hinted", "8.0 ns")] {
         assert!(said.contains(&format!("{mode} {figure}")), "{mode}: {said}");
     }
 }
@@ -167,7 +167,7 @@ fn nothing_is_loaded_from_anywhere() {
 #[test]
 fn text_of_a_record_stays_text() {
     let evil = "</title><script>alert(1)</script>\"'&|`<img src=x onerror=alert(2)>";
-    let mut record = common::with_error(common::synthetic_rounds(), 2, "nt", evil, false);
+    let mut record = common::with_error(common::synthetic_rounds(), 2, "hinted", evil, false);
     record.header.id = evil.into();
     record.header.experiment = evil.into();
     record.header.command = vec![evil.into(), "a\0b".into()];
@@ -214,10 +214,10 @@ fn a_mode_that_is_not_to_be_had_says_why_instead_of_figures() {
 #[test]
 fn error_rows_are_shown_and_a_wrong_byte_is_an_alert() {
     let what = "byte 17 of object 3 is 0x00, sent 0x5a";
-    let page = html(&[common::with_error(common::synthetic_rounds(), 1, "nt", what, true)]);
+    let page = html(&[common::with_error(common::synthetic_rounds(), 1, "hinted", what, true)]);
     let text = words(&page);
     assert!(text.contains("A byte was wrong. Nothing here counts"), "{text}");
-    assert!(text.contains(&format!("Wrong byte in cell 1, mode nt: {what}")), "{text}");
+    assert!(text.contains(&format!("Wrong byte in cell 1, mode hinted: {what}")), "{text}");
 }
 
 #[test]
@@ -245,5 +245,5 @@ fn a_single_cell_has_a_table_and_no_plot() {
     record.samples.retain(|sample| sample.cell == 0);
     let page = html(&[record]);
     assert!(!page.contains("class=\"plot\""));
-    assert!(words(&page).contains("copy 9."), "{}", words(&page));
+    assert!(words(&page).contains("plain 9."), "{}", words(&page));
 }

@@ -15,7 +15,8 @@ fn is_for_terminals(text: &str) {
 #[test]
 fn the_terminal_table_is_ascii_and_fits_a_hundred_columns() {
     let record = common::synthetic_rounds();
-    let record = common::with_error(record, 2, "nt", "the reader died: signal 9\u{1b}[31m", false);
+    let record =
+        common::with_error(record, 2, "hinted", "the reader died: signal 9\u{1b}[31m", false);
     for record in [common::without_nt(record), common::synthetic_published()] {
         is_for_terminals(&table::terminal(&record));
     }
@@ -32,8 +33,8 @@ fn the_terminal_table_has_a_row_for_each_mode_of_each_cell() {
         })
     };
     let [copy, nt, vmsplice] = row("64 MiB");
-    assert!(copy.starts_with("64 MiB in flight copy ") && copy.ends_with("baseline"), "{copy}");
-    assert!(nt.starts_with("nt ") && nt.contains(" 1.3") && nt.ends_with("win"), "{nt}");
+    assert!(copy.starts_with("64 MiB in flight plain ") && copy.ends_with("baseline"), "{copy}");
+    assert!(nt.starts_with("hinted ") && nt.contains(" 1.3") && nt.ends_with("win"), "{nt}");
     assert!(vmsplice.starts_with("vmsplice ") && vmsplice.ends_with("win"), "{vmsplice}");
     assert!(row("1 MiB")[1].ends_with("loss"), "{text}");
     assert!(row("16 MiB")[1].ends_with("equal"), "{text}");
@@ -42,7 +43,7 @@ fn the_terminal_table_has_a_row_for_each_mode_of_each_cell() {
 #[test]
 fn gaps_say_why() {
     let text = table::terminal(&common::without_nt(common::synthetic_rounds()));
-    assert!(text.contains("Mode nt is not available: this kernel has no MSG_NTCOPY"), "{text}");
+    assert!(text.contains("Mode hinted is not available: this kernel has no MSG_NTCOPY"), "{text}");
     let text = table::terminal(&common::synthetic_empty("empty"));
     assert_eq!(text, "The record holds no cells.\n");
     let mut cut = common::synthetic_rounds();
@@ -70,7 +71,7 @@ fn markdown_has_a_row_for_each_mode_and_names_its_record() {
 #[test]
 fn markdown_text_cannot_leave_its_cell_or_become_markup() {
     let what = "a | b\n<script> `x` [y](z) ";
-    let record = common::with_error(common::synthetic_rounds(), 0, "nt", what, false);
+    let record = common::with_error(common::synthetic_rounds(), 0, "hinted", what, false);
     let markdown = table::markdown(&record);
     assert!(!markdown.contains("<script>") && !markdown.contains("[y]("), "{markdown}");
     let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
@@ -119,7 +120,7 @@ fn json_gaps_have_a_reason_instead_of_figures() {
     let object = json::object(&record);
     assert_eq!(object["complete"], false);
     let results = object["results"].as_array().unwrap();
-    let nt: Vec<&Value> = results.iter().filter(|result| result["mode"] == "nt").collect();
+    let nt: Vec<&Value> = results.iter().filter(|result| result["mode"] == "hinted").collect();
     assert_eq!(nt.len(), 8);
     for result in nt {
         assert!(result["unavailable"].as_str().unwrap().contains("no MSG_NTCOPY"));
@@ -136,7 +137,7 @@ fn json_gaps_have_a_reason_instead_of_figures() {
 fn json_of_a_record_without_cells_still_says_what_is_not_to_be_had() {
     let object = json::object(&common::without_nt(common::synthetic_empty("empty")));
     assert_eq!(object["results"].as_array().unwrap().len(), 1);
-    assert_eq!(object["results"][0]["mode"], "nt");
+    assert_eq!(object["results"][0]["mode"], "hinted");
 }
 
 #[test]
@@ -151,7 +152,7 @@ fn idle_is_the_ceiling_and_neither_wins_nor_loses() {
     assert!(results.iter().filter(ours).count() > 0, "{object}");
     assert!(results.iter().filter(ours).all(|result| result["verdict"] == "ceiling"), "{object}");
     let said = verdict::sentences(&record).join("\n");
-    let line = said.lines().find(|line| line.starts_with("idle relative to copy")).expect(&said);
+    let line = said.lines().find(|line| line.starts_with("idle relative to plain")).expect(&said);
     assert!(line.contains(": the ceiling, 2.0") && !line.contains("win"), "{line}");
 }
 

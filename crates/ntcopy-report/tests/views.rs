@@ -8,7 +8,7 @@ use std::path::Path;
 use ntcopy_record::{Record, testing};
 use ntcopy_report::{json, page, table};
 
-/// SYNTHETIC: a proxy without a pause and on a schedule; `adaptive` moves a quarter more, in half of
+/// SYNTHETIC: a proxy without a pause and on a schedule; `hinted` moves a quarter more, in half of
 /// the CPU time, and answers in half of the time; alike with 64 connections and with one.
 fn synthetic() -> Record {
     let mut record = testing::proxied([(1_000_000_000, 2, 100), (1_250_000_000, 1, 50)]);
@@ -31,7 +31,7 @@ fn html(record: &Record) -> String {
 #[test]
 fn the_tables_of_a_proxy_have_its_figures_without_a_pause_and_on_a_schedule() {
     let text = table::terminal(&synthetic());
-    let rows: Vec<&str> = text.lines().filter(|line| line.contains("adaptive")).collect();
+    let rows: Vec<&str> = text.lines().filter(|line| line.contains("hinted")).collect();
     assert_eq!(rows.len(), 4, "{text}");
     for words in ["1.250", "1.25x (1.25-1.25)", "win", "75 %", "1.000"] {
         assert!(rows[0].contains(words), "{words}: {text}");
@@ -42,7 +42,7 @@ fn the_tables_of_a_proxy_have_its_figures_without_a_pause_and_on_a_schedule() {
     assert!(text.contains("1234 requests per second, on a schedule"), "{text}");
     let object = json::object(&synthetic());
     let figures = object["figures"].as_array().expect("a list");
-    assert_eq!((figures.len(), &figures[1]["mode"]), (8, &"adaptive".into()));
+    assert_eq!((figures.len(), &figures[1]["mode"]), (8, &"hinted".into()));
     assert!((figures[1]["backend_cpu_s_per_gb"].as_f64().unwrap() - 1.0).abs() < 1e-6);
     assert_eq!(figures[1]["nontemporal_part"], 0.75);
     assert_eq!((&figures[2]["p50_us"], &figures[2]["answers"]), (&100.0.into(), &500.0.into()));
@@ -113,7 +113,7 @@ fn a_guest_without_counters_says_so_once_and_shows_no_table() {
 fn hardware_events_that_were_counted_have_a_table_and_scaled_ones_are_marked() {
     let counted = ["cycles", "llc-misses", "dram-read-bytes"];
     let mut record = common::with_hardware(common::synthetic_rounds(), &counted, "not allowed");
-    for sample in record.samples.iter_mut().filter(|sample| sample.mode == "nt") {
+    for sample in record.samples.iter_mut().filter(|sample| sample.mode == "hinted") {
         sample.counters.insert("llc-misses:counted_permille".to_owned(), 500);
     }
     let text = table::terminal(&record).replace('\n', " ");

@@ -8,7 +8,7 @@ use std::fmt;
 
 use ntcopy_record::params::identity;
 use ntcopy_record::stats::{self, P50, P99, PER_CPU, THROUGHPUT, WALKS, WALKS_P99, versus};
-use ntcopy_record::{Cell, ExperimentKind, Machine, Params, Record};
+use ntcopy_record::{Cell, ExperimentKind, Machine, Params, Record, Sends};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -158,7 +158,8 @@ fn questions(record: &Record) -> Vec<(&Cell, Question)> {
     let experiment = format!("{booted}{}", record.header.experiment);
     let mut questions = Vec::new();
     for cell in &record.cells {
-        for &mode in modes.iter().filter(|mode| **mode != baseline && **mode != "idle") {
+        let is_asked = |mode: &str| mode != baseline && record.header.sends(mode) != Sends::Idle;
+        for &mode in modes.iter().filter(|mode| is_asked(mode)) {
             for metric in METRICS {
                 questions.push((cell, question(&experiment, cell, mode, baseline, metric)));
             }

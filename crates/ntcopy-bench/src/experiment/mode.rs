@@ -5,9 +5,9 @@ use ntcopy_record::lists::unique;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
     /// A plain `send()`: the baseline.
-    Copy,
+    Plain,
     /// `send()` with `MSG_NTCOPY`, whatever its size.
-    Nt,
+    Hinted,
     /// `vmsplice()` of the object's pages into a pipe, spliced on to the socket: no copy.
     Vmsplice,
     /// No send at all: what a victim does when left alone. Not for a user to name.
@@ -16,21 +16,21 @@ pub enum Mode {
 
 words!(
     Mode,
-    Copy = "copy",
-    Nt = "nt",
+    Plain = "plain",
+    Hinted = "hinted",
     Vmsplice = "vmsplice";
     not to be named: Idle = "idle"
 );
 
 impl Mode {
     pub fn is_hinted(self) -> bool {
-        self == Mode::Nt
+        self == Mode::Hinted
     }
 
     /// What a user of the mode has to know, if there is something.
     pub fn caveat(self) -> Option<&'static str> {
         match self {
-            Mode::Copy | Mode::Nt | Mode::Idle => None,
+            Mode::Plain | Mode::Hinted | Mode::Idle => None,
             Mode::Vmsplice => Some(
                 "vmsplice sends the pages themselves: the buffer must not be touched again until \
                  the reader is done with it",
@@ -42,20 +42,20 @@ impl Mode {
 /// A way for messages from a program to the network, the same in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NetMode {
-    Copy,
-    Nt,
+    Plain,
+    Hinted,
     /// Plain sends through devices whose feature `tx-nocache-copy` is on: what the kernel has had
     /// since 2011 for all TCP senders of a device at once.
     Nocache,
 }
 
-words!(NetMode, Copy = "copy", Nt = "nt", Nocache = "nocache");
+words!(NetMode, Plain = "plain", Hinted = "hinted", Nocache = "nocache");
 
 impl NetMode {
     pub fn sends(self) -> Mode {
         match self {
-            NetMode::Copy | NetMode::Nocache => Mode::Copy,
-            NetMode::Nt => Mode::Nt,
+            NetMode::Plain | NetMode::Nocache => Mode::Plain,
+            NetMode::Hinted => Mode::Hinted,
         }
     }
 }
@@ -75,6 +75,6 @@ mod tests {
             assert_eq!(mode.to_string().parse(), Ok(*mode));
         }
         let text = "idle".parse::<Mode>().unwrap_err();
-        assert_eq!(text, "`idle`: one of copy, nt, vmsplice");
+        assert_eq!(text, "`idle`: one of plain, hinted, vmsplice");
     }
 }

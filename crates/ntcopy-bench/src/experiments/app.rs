@@ -51,26 +51,26 @@ pub fn find() -> Result<PathBuf, String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AppMode {
     /// The program as it is: the baseline.
-    Copy,
+    Plain,
     /// The program as it is, with small requests only.
     Idle,
     /// Its large sends hinted by `ntcopy run`.
-    Nt,
+    Hinted,
 }
 
-words!(AppMode, Copy = "copy", Idle = "idle", Nt = "nt");
+words!(AppMode, Plain = "plain", Idle = "idle", Hinted = "hinted");
 
 impl AppMode {
     pub fn sends(self) -> Mode {
         match self {
-            AppMode::Nt => Mode::Nt,
-            _ => Mode::Copy,
+            AppMode::Hinted => Mode::Hinted,
+            _ => Mode::Plain,
         }
     }
 
     /// The mode whose server answers: `idle` has none of its own.
     pub fn server(self) -> AppMode {
-        if self == AppMode::Idle { AppMode::Copy } else { self }
+        if self == AppMode::Idle { AppMode::Plain } else { self }
     }
 }
 
@@ -98,7 +98,7 @@ reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct Settings {
-    /// Modes to compare with copy and idle [default: nt]
+    /// Modes to compare with plain and idle [default: hinted]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<AppMode>,
     /// Size of a large value [default: 1MiB]
@@ -263,7 +263,7 @@ pub fn plan(
 fn modes(settings: &Settings) -> Vec<AppMode> {
     let asked = or(&settings.modes, &defaults(settings.quick).modes);
     let asked: Vec<AppMode> = [AppMode::Idle].into_iter().chain(asked).collect();
-    with_baseline(AppMode::Copy, &asked)
+    with_baseline(AppMode::Plain, &asked)
 }
 
 fn data(settings: &Settings) -> Result<Data, PlanError> {
@@ -304,7 +304,7 @@ mod tests {
     fn the_defaults_make_a_plan_whose_baseline_and_idle_come_first() {
         for quick in [false, true] {
             let plan = planned(&Settings { quick, ..Settings::default() }, &[0, 1]).unwrap();
-            assert_eq!(plan.modes[..2], [AppMode::Copy, AppMode::Idle]);
+            assert_eq!(plan.modes[..2], [AppMode::Plain, AppMode::Idle]);
             assert_eq!(plan.cpus, [0, 1]);
             let cells = if quick { 2 } else { 6 };
             assert_eq!(plan.samples(), cells * u64::from(plan.pairs) * plan.modes.len() as u64);

@@ -5,7 +5,6 @@ pub mod run;
 mod sample;
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use ntcopy_record::Params;
 use ntcopy_record::lists::unique;
@@ -72,8 +71,8 @@ impl Stack {
         match self {
             Stack::StoragedProxyd | Stack::HaproxyStoraged | Stack::NginxStoraged => HttpMode::ALL,
             Stack::HaproxyNginx | Stack::NginxNginx | Stack::HaproxyExample => {
-                use HttpMode::{Copy, Nt, Sendfile};
-                &[Copy, Nt, Sendfile]
+                use HttpMode::{Hinted, Plain, Sendfile};
+                &[Plain, Hinted, Sendfile]
             }
         }
     }
@@ -96,22 +95,22 @@ impl Stack {
 /// A way for bodies from the backend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HttpMode {
-    Copy,
-    Nt,
+    Plain,
+    Hinted,
     /// The backend sends the file's pages by reference and copies nothing.
     Sendfile,
     /// The backend chooses for each response.
     Auto,
 }
 
-words!(HttpMode, Copy = "copy", Nt = "nt", Sendfile = "sendfile", Auto = "auto");
+words!(HttpMode, Plain = "plain", Hinted = "hinted", Sendfile = "sendfile", Auto = "auto");
 
 impl HttpMode {
     /// How it sends, where it does not choose.
     pub fn sends(self) -> Mode {
         match self {
-            HttpMode::Nt => Mode::Nt,
-            _ => Mode::Copy,
+            HttpMode::Hinted => Mode::Hinted,
+            _ => Mode::Plain,
         }
     }
 
@@ -133,12 +132,6 @@ words!(Transport, Unix = "unix", Tcp = "tcp");
 pub struct Way {
     pub stack: Stack,
     pub mode: HttpMode,
-}
-
-impl fmt::Display for Way {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.stack, self.mode)
-    }
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -167,10 +160,10 @@ pub struct Settings {
     /// haproxy+nginx, nginx+nginx [default: storaged+proxyd]
     #[arg(long = "stack", value_name = "LIST", value_delimiter = ',')]
     pub stacks: Vec<Stack>,
-    /// Modes to compare with the baseline [default: nt,sendfile]
+    /// Modes to compare with the baseline [default: hinted,sendfile]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<HttpMode>,
-    /// Mode of the first stack that all are compared with, and whose rate counts [default: copy]
+    /// Mode of the first stack that all are compared with, and whose rate counts [default: plain]
     #[arg(long, value_name = "MODE", conflicts_with = "against")]
     pub baseline: Option<HttpMode>,
     /// Between proxy and backend: unix; tcp, over the loopback [default: unix]
@@ -276,14 +269,15 @@ impl HttpPlan {
         pair == 0 || start(pair) != start(pair - 1)
     }
 
-    /// A way's name in the record: the mode, and the stack before it where there are several.
-    pub fn name(&self, way: Way) -> String {
-        let only = self.ways.iter().all(|other| other.stack == way.stack);
-        if only { way.mode.to_string() } else { way.to_string() }
+    /// What a way is in the record: a mode, of its stack where there are several.
+    pub fn mode(&self, way: Way) -> ntcopy_record::Mode {
+        let mode = ntcopy_record::Mode::named(way.mode.as_str());
+        let is_only = self.ways.iter().all(|other| other.stack == way.stack);
+        if is_only { mode } else { mode.of_stack(way.stack.as_str()) }
     }
 
-    pub fn baseline(&self) -> String {
-        self.ways.first().map_or_else(String::new, |way| self.name(*way))
+    pub fn name(&self, way: Way) -> String {
+        self.mode(way).mode
     }
 
     pub fn params(&self, cell: &HttpCell, offered_per_1000_s: Option<u64>) -> Params {

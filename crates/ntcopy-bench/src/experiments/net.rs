@@ -171,7 +171,7 @@ fn modes(settings: &Settings) -> Result<Vec<NetMode>, PlanError> {
     if asked.contains(&NetMode::Nocache) && !settings.veth {
         return Err(PlanError::no_device(WITH_VETH));
     }
-    Ok(with_baseline(NetMode::Copy, &asked))
+    Ok(with_baseline(NetMode::Plain, &asked))
 }
 
 fn cells(settings: &Settings, rate: Rate) -> Result<Vec<NetCell>, PlanError> {

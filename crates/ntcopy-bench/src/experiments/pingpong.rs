@@ -117,7 +117,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<PingPongPlan, PlanError>
     }
     let cells = cells(settings)?;
     let sides = Sides {
-        modes: with_baseline(NetMode::Copy, &asked),
+        modes: with_baseline(NetMode::Plain, &asked),
         between: Between::Loopback,
         families: cells.iter().map(|cell| cell.family).collect(),
         connections: 1,

@@ -57,7 +57,7 @@ impl Settings {
     /// The modes to measure: the baseline, `idle`, and those asked for.
     fn all_modes(&self) -> Result<Vec<Mode>, PlanError> {
         let mut modes =
-            with_baseline(Mode::Copy, &modes(&self.modes, &defaults(self.quick).modes)?);
+            with_baseline(Mode::Plain, &modes(&self.modes, &defaults(self.quick).modes)?);
         modes.insert(1, Mode::Idle);
         Ok(modes)
     }
@@ -149,8 +149,8 @@ mod tests {
 
     #[test]
     fn idle_is_always_measured() {
-        let settings = Settings { modes: vec!["nt".to_owned()], ..Settings::default() };
-        assert_eq!(settings.all_modes().unwrap(), [Mode::Copy, Mode::Idle, Mode::Nt]);
+        let settings = Settings { modes: vec!["hinted".to_owned()], ..Settings::default() };
+        assert_eq!(settings.all_modes().unwrap(), [Mode::Plain, Mode::Idle, Mode::Hinted]);
         assert_eq!(Settings::default().all_modes().unwrap().len(), 3);
     }
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 use ntcopy_record::stats::turns::{
     self, ANSWERS, BETTER, LOAD, LOAD_CPU, METRIC, P50, P99, PREPARE, PRINTED, PROGRAM, PROGRAM_CPU,
 };
-use ntcopy_record::{ExperimentKind, Params, Sample};
+use ntcopy_record::{ExperimentKind, Mode, Params, Sample};
 use serde_json::json;
 
 use self::cpu::CpuOfChildren;
@@ -32,7 +32,7 @@ use crate::plan::group_order;
 use crate::run::proof::Proof;
 use crate::run::{Failure, Stop, ns};
 use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording};
-use crate::sample::{MeasureError, Outcome};
+use crate::sample::{MeasureError, Outcome, named};
 pub use ntcopy_record::stats::turns::{HINTED, PLAIN};
 
 const MILLION: f64 = 1e6;
@@ -103,8 +103,8 @@ struct Turn {
 }
 
 impl Experiment for Plan {
-    fn identity(&self) -> (ExperimentKind, String) {
-        (ExperimentKind::Try, PLAIN.to_owned())
+    fn identity(&self) -> (ExperimentKind, Vec<Mode>) {
+        (ExperimentKind::Try, named(&[PLAIN, HINTED]))
     }
 
     fn caveats(&self) -> Vec<String> {

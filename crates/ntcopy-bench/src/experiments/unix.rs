@@ -65,7 +65,7 @@ reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Modes to compare with copy
+    /// Modes to compare with plain
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<Mode>,
     /// Rounds over these numbers of sockets in flight
@@ -135,7 +135,7 @@ impl Settings {
             !self.beside.is_empty() || self.families().iter().any(|family| family.is_datagram());
         let mut asked = or(&self.modes, usual);
         asked.retain(|mode| !self.modes.is_empty() || !has_no_pages || *mode != Mode::Vmsplice);
-        with_baseline(Mode::Copy, &asked)
+        with_baseline(Mode::Plain, &asked)
     }
 
     pub fn pairs(&self) -> u32 {

@@ -15,7 +15,7 @@ use ntcopy_record::{Cell, ExperimentKind, ReadError, Record, RunError, Sample, w
 use super::Request;
 use crate::run::Failure;
 use crate::sample::driver::{At, Context, Halt, Lanes, Recording};
-use crate::sample::{MeasureError, Outcome};
+use crate::sample::{MeasureError, Outcome, named};
 
 /// Why there is no record, or only the beginning of one.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +70,7 @@ pub fn measure(
     let [cell] = &first.cells[..] else { return Err(BlocksError::NothingMeasured(1)) };
     let Cell { params, .. } = cell.clone();
     boots.is_less_better = word(&params, BETTER) == Some("less");
-    let identity = (ExperimentKind::Try, PLAIN.to_owned());
+    let identity = (ExperimentKind::Try, named(&[PLAIN, HINTED]));
     let machine = first.machine.clone();
     boots.next = Some(first);
     let mut recording = Recording::open(identity, Context { machine, ..context })?;

@@ -20,8 +20,8 @@ use crate::plan::{CellPlan, Form, Plan, Sysctl, sysctls};
 /// Why a mode is not to be had on this kernel; none if it is.
 pub fn unavailable(mode: Mode) -> Result<Option<String>, Failure> {
     match mode {
-        Mode::Copy | Mode::Idle => Ok(None),
-        Mode::Nt => match ntcopy::socket::probe() {
+        Mode::Plain | Mode::Idle => Ok(None),
+        Mode::Hinted => match ntcopy::socket::probe() {
             Ok(Support::None) | Err(Errno::PROTO) => Ok(Some(no_msg_ntcopy())),
             Ok(Support::Kernel | Support::Module) => Ok(switched_off()),
             Err(errno) => Err(Failure::os("cannot ask for SO_NTCOPY")(errno)),

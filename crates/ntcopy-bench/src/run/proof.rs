@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn no_byte_of_a_plain_send_is_hinted() {
-        for mode in [Mode::Copy, Mode::Vmsplice, Mode::Idle] {
+        for mode in [Mode::Plain, Mode::Vmsplice, Mode::Idle] {
             for due in [all(100, 0), Due::AtLeast(75)] {
                 assert_eq!(check(mode, due, [0, 0, 0], ALONE), Ok(()));
                 assert_eq!(check(mode, due, [100, 0, 0], ALONE), Ok(()), "opted in, and plain");
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn every_byte_of_hinted_sends_is_counted() {
-        let nt = |due, counts| check(Mode::Nt, due, counts, ALONE);
+        let nt = |due, counts| check(Mode::Hinted, due, counts, ALONE);
         assert_eq!(nt(all(100, 90), [100, 100, 90]), Ok(()));
         assert_eq!(nt(all(100, 0), [100, 100, 0]), Ok(()), "pieces below a page");
         let error = nt(all(101, 0), [101, 100, 100]).unwrap_err();
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn where_others_send_as_well_at_least_ours_are_counted() {
-        let nt = |due, counts| check(Mode::Nt, due, counts, BESIDE_OTHERS);
+        let nt = |due, counts| check(Mode::Hinted, due, counts, BESIDE_OTHERS);
         assert_eq!(nt(all(100, 100), [700, 500, 300]), Ok(()));
         assert!(nt(all(100, 100), [700, 99, 99]).is_err());
     }
@@ -189,11 +189,11 @@ mod tests {
             ([100, 0, 0], false),
         ] {
             for alone in [ALONE, BESIDE_OTHERS] {
-                let found = check(Mode::Nt, Due::AtLeast(75), counts, alone).is_ok();
+                let found = check(Mode::Hinted, Due::AtLeast(75), counts, alone).is_ok();
                 assert_eq!(found, is_right, "{counts:?}");
             }
         }
-        assert_eq!(check(Mode::Nt, Due::Anything, [0, 0, 0], ALONE), Ok(()));
+        assert_eq!(check(Mode::Hinted, Due::Anything, [0, 0, 0], ALONE), Ok(()));
     }
 
     #[test]

@@ -39,8 +39,8 @@ impl Sender {
     /// is set on it.
     pub fn send(&self, socket: BorrowedFd<'_>, mode: Mode, bytes: &[u8]) -> Result<(), Failure> {
         match mode {
-            Mode::Copy => self.send_copying(socket, bytes, SendFlags::NOSIGNAL),
-            Mode::Nt => {
+            Mode::Plain => self.send_copying(socket, bytes, SendFlags::NOSIGNAL),
+            Mode::Hinted => {
                 let hint = SendFlags::from_bits_retain(uapi::MSG_NTCOPY);
                 self.send_copying(socket, bytes, SendFlags::NOSIGNAL | hint)
             }
@@ -116,8 +116,8 @@ impl Sender {
 pub fn setting(mode: Mode) -> Setting {
     match mode {
         // Each send carries the flag.
-        Mode::Nt => Setting::Flagged,
-        Mode::Copy | Mode::Vmsplice | Mode::Idle => Setting::None,
+        Mode::Hinted => Setting::Flagged,
+        Mode::Plain | Mode::Vmsplice | Mode::Idle => Setting::None,
     }
 }
 

@@ -2,10 +2,10 @@
 
 use ntcopy_record::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{ExperimentKind, Params, Sample};
+use ntcopy_record::{ExperimentKind, Mode, Params, Sample};
 
 use super::driver::{At, Context, Experiment, Halt, Lanes, Recording, available, index};
-use super::{MeasureError, Outcome};
+use super::{MeasureError, Outcome, named};
 use crate::experiment::bulk::{ReadBack, Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan};
 use crate::run::bulk::{Setup, Traffic, Worker, page_way_unavailable};
@@ -18,8 +18,8 @@ struct Workers {
 }
 
 impl Experiment for BulkPlan {
-    fn identity(&self) -> (ExperimentKind, String) {
-        (self.experiment.clone(), self.ways[0].to_string())
+    fn identity(&self) -> (ExperimentKind, Vec<Mode>) {
+        (self.experiment.clone(), named(&self.ways))
     }
 
     fn caveats(&self) -> Vec<String> {

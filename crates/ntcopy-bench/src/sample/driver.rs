@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ntcopy_record::stats::looks::LastLook;
 use ntcopy_record::{
-    Cell, End, ExperimentKind, FORMAT, Header, Line, Look, Machine, Params, RunError, Sample,
+    Cell, End, ExperimentKind, FORMAT, Header, Line, Look, Machine, Mode, Params, RunError, Sample,
     Unavailable,
 };
 
@@ -35,8 +35,8 @@ pub struct Options {
 }
 
 pub trait Experiment {
-    /// The experiment, and the mode that the others are compared with.
-    fn identity(&self) -> (ExperimentKind, String);
+    /// The experiment, and what its modes are: the one that the others are compared with first.
+    fn identity(&self) -> (ExperimentKind, Vec<Mode>);
 
     /// What a user has to know before it is measured.
     fn caveats(&self) -> Vec<String> {
@@ -197,14 +197,17 @@ impl<'a> Recording<'a> {
         Recording::open(plan.identity(), context)
     }
 
-    /// The same of an experiment whose samples others take, with the mode that the others are
-    /// compared with.
+    /// The same of an experiment whose samples others take, with its modes, the one that the others
+    /// are compared with first.
     pub fn open(
-        (experiment, baseline): (ExperimentKind, String),
+        (experiment, modes): (ExperimentKind, Vec<Mode>),
         context: Context<'a>,
     ) -> Result<Recording<'a>, MeasureError> {
         let Context { machine, options, stop, progress } = context;
         let started_unix_ns = unix_now_ns();
+        let here = |mode: Mode| mode.measured_in(&machine.kernel_kind);
+        let modes: Vec<Mode> = modes.into_iter().map(here).collect();
+        let baseline = modes.first().map_or_else(String::new, |mode| mode.mode.clone());
         let header = Header {
             format: FORMAT,
             id: id(&experiment, started_unix_ns, &options.command),
@@ -213,6 +216,7 @@ impl<'a> Recording<'a> {
             ntcopy: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_ns,
             baseline: baseline.clone(),
+            modes,
             not_a_timing: options.not_a_timing.clone(),
         };
         let place = match &options.out {

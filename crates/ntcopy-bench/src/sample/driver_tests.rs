@@ -95,8 +95,8 @@ fn no_options() -> Options {
 }
 
 impl Experiment for MockPlan {
-    fn identity(&self) -> (ExperimentKind, String) {
-        (ExperimentKind::Unix, "a".to_owned())
+    fn identity(&self) -> (ExperimentKind, Vec<Mode>) {
+        (ExperimentKind::Unix, ["a", "b", "c"].map(Mode::named).into())
     }
 
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {

@@ -65,14 +65,14 @@ mod tests {
     /// Samples pairs at these rates of `nt`, in turns, beside 1000 of `copy`; the pairs after which
     /// sampling ended, and with what.
     fn sampled(rates: &[f64], most: u32) -> (u32, LastLook) {
-        let mut pairs = Pairs::new(5, "copy");
+        let mut pairs = Pairs::new(5, "plain");
         let mut count = 0;
         loop {
             if let Some(last) = pairs.last(count, count >= most) {
                 return (count, last);
             }
-            pairs.add("copy", count, 1000.0);
-            pairs.add("nt", count, rates[count as usize % rates.len()]);
+            pairs.add("plain", count, 1000.0);
+            pairs.add("hinted", count, rates[count as usize % rates.len()]);
             count += 1;
         }
     }
@@ -97,11 +97,11 @@ mod tests {
 
     #[test]
     fn a_mode_without_pairs_holds_nothing_up() {
-        let mut pairs = Pairs::new(8, "copy");
+        let mut pairs = Pairs::new(8, "plain");
         for pair in 0..8 {
-            pairs.add("copy", pair, 1000.0);
+            pairs.add("plain", pair, 1000.0);
         }
-        pairs.add("nt", 0, 1.0);
+        pairs.add("hinted", 0, 1.0);
         assert!(pairs.last(8, false).is_some_and(|last| last.end == LookEnd::Resolved));
     }
 }

@@ -9,14 +9,14 @@ use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Sample};
 
 use super::driver::{At, Context, Experiment, Halt, Lanes, Recording, available, index};
-use super::{MeasureError, Outcome};
+use super::{MeasureError, Outcome, named};
 use crate::experiment::Mode;
 use crate::plan::{CellPlan, Form, Plan};
 use crate::run::{self, Clocked, Failure, Rig, RigOptions, Stop};
 
 impl Experiment for Plan {
-    fn identity(&self) -> (ExperimentKind, String) {
-        (self.experiment.clone(), Plan::baseline(self).to_string())
+    fn identity(&self) -> (ExperimentKind, Vec<ntcopy_record::Mode>) {
+        (self.experiment.clone(), named(&self.modes))
     }
 
     fn caveats(&self) -> Vec<String> {

@@ -87,8 +87,11 @@ mod tests {
     fn lines_are_in_the_file_as_soon_as_written() {
         let place = tempfile::tempdir().unwrap();
         let mut writer = Writer::create(place.path()).unwrap();
-        let line =
-            Line::Unavailable(Unavailable { mode: "nt".into(), why: "a\nb".into(), cell: None });
+        let line = Line::Unavailable(Unavailable {
+            mode: "hinted".into(),
+            why: "a\nb".into(),
+            cell: None,
+        });
         writer.line(&line).unwrap();
         let text = fs::read_to_string(place.path().join(FILE_NAME)).unwrap();
         assert_eq!(text.matches('\n').count(), 1);

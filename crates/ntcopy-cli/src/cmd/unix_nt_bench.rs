@@ -46,7 +46,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let mode = if args.nt == 1 { Mode::Nt } else { Mode::Copy };
+    let mode = if args.nt == 1 { Mode::Hinted } else { Mode::Plain };
     if let Some(why) = run::unavailable(mode)? {
         return Err(not_available(why));
     }
@@ -86,7 +86,7 @@ fn cell(args: &Args, allowed: &[u32]) -> CellPlan {
 
 /// The published table's columns: seconds, and millions of bits a second.
 fn print(mode: Mode, clocked: &Clocked) {
-    let name = if mode == Mode::Nt { "MSG_NTCOPY" } else { "\"Normal\" copy" };
+    let name = if mode == Mode::Hinted { "MSG_NTCOPY" } else { "\"Normal\" copy" };
     let seconds = clocked.elapsed_ns as f64 / 1e9;
     let mbit_per_s = clocked.bytes as f64 * 8.0 / 1e6 / seconds;
     println!("{:<15} {:>17} {:>18}", "Mode", "real time (sec.)", "throughput (Mb/s)");

@@ -244,10 +244,11 @@ fn the_module_takes_hints_in_a_user_mode_kernel_and_they_can_be_measured() {
         &["loaded /", "= 0", "test result: ok. 1 passed", "= 0", "unloaded\n= 0"],
     );
 
-    let small = ["--sockets", "2", "--object", "256KiB", "--dataset", "256KiB", "--modes", "nt"];
+    let small =
+        ["--sockets", "2", "--object", "256KiB", "--dataset", "256KiB", "--modes", "hinted"];
     let (record, _) = measured(&[&["unix", "--kernel", "um+module"], &small[..]].concat());
     assert!(record.unavailable.is_empty(), "{:?}", record.unavailable);
-    let hinted = record.samples.iter().filter(|sample| sample.mode == "nt").count();
+    let hinted = record.samples.iter().filter(|sample| sample.mode == "hinted").count();
     assert_eq!(hinted, 5);
 }
 

@@ -104,8 +104,8 @@ fn counted(sample: &Sample, name: &str) -> u64 {
 
 #[test]
 fn a_victim_in_a_kernel_walks_after_hinted_sends() {
-    let (record, _) = measured("retention --pairs 5 --dataset 4MiB --modes nt");
-    let hinted = record.samples.iter().filter(|sample| sample.mode == "nt");
+    let (record, _) = measured("retention --pairs 5 --dataset 4MiB --modes hinted");
+    let hinted = record.samples.iter().filter(|sample| sample.mode == "hinted");
     assert!(hinted.clone().count() > 0);
     assert!(
         hinted.into_iter().all(|sample| counted(sample, "NtcopyBypassedBytes") == sample.bytes)
@@ -130,19 +130,20 @@ fn forked_pages_go_the_way_that_the_mode_says_and_are_counted() {
 
 #[test]
 fn what_was_hinted_is_counted_byte_for_byte_and_nothing_else_is() {
-    let (record, object) =
-        measured("unix --sockets 1,3 --object 300KiB --dataset 1MiB --modes copy,nt --pairs 5");
+    let (record, object) = measured(
+        "unix --sockets 1,3 --object 300KiB --dataset 1MiB --modes plain,hinted --pairs 5",
+    );
     // Two cells, two modes, five pairs.
     assert_eq!(record.samples.len(), 20);
     for sample in &record.samples {
         // All sends are plain until the cell's first hinted one has opted the sockets in.
-        let hinted = if sample.mode == "copy" { 0 } else { sample.bytes };
+        let hinted = if sample.mode == "plain" { 0 } else { sample.bytes };
         assert_eq!(counted(sample, "NtcopyHintedBytes"), hinted, "{sample:?}");
         assert_eq!(counted(sample, "NtcopyBypassedBytes"), hinted, "{sample:?}");
         assert!(counted(sample, "NtcopyBytes") >= hinted, "{sample:?}");
     }
     let results = object["results"].as_array().expect("results");
-    assert!(results.iter().any(|result| result["mode"] == "nt" && result["ratio"].is_number()));
+    assert!(results.iter().any(|result| result["mode"] == "hinted" && result["ratio"].is_number()));
     assert_eq!(object["machine"]["kernel_cpus"], 1, "{object}");
 }
 
@@ -151,7 +152,7 @@ fn sender_and_reader_have_caches_of_their_own() {
     let place = tempfile::tempdir().expect("a folder for the record");
     let out = place.path().join("record");
     let line = ["bench", "unix", "--kernel", "um", "--own-caches", "--sockets", "1", "--quick"];
-    let sizes = ["--object", "64KiB", "--dataset", "1MiB", "--modes", "nt"];
+    let sizes = ["--object", "64KiB", "--dataset", "1MiB", "--modes", "hinted"];
     let output = ntcopy(&[&line[..], &sizes, &["--out", &out.display().to_string()]].concat());
     if is_not_available(&output, "share") {
         return;

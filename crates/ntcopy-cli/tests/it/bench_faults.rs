@@ -36,18 +36,18 @@ fn is_app(line: &str) -> bool {
 #[test]
 fn a_wrong_byte_is_an_error_row_and_exit_code_4_and_never_a_number() {
     for line in [
-        &format!("{UNIX} --sockets 3 --modes copy,vmsplice"),
-        &format!("{UNIX} --modes copy,vmsplice"),
-        &format!("{UNIX} --family tcp,udp --sockets 2 --modes copy"),
-        &format!("{HTTP} --modes copy"),
+        &format!("{UNIX} --sockets 3 --modes plain,vmsplice"),
+        &format!("{UNIX} --modes plain,vmsplice"),
+        &format!("{UNIX} --family tcp,udp --sockets 2 --modes plain"),
+        &format!("{HTTP} --modes plain"),
         &format!("{APP} --modes idle"),
-        "net --family tcp --connections 2 --rate off --modes copy",
-        "pingpong --family tcp --duration 0.05 --modes copy",
+        "net --family tcp --connections 2 --rate off --modes plain",
+        "pingpong --family tcp --duration 0.05 --modes plain",
         "memcpy --size 4099,128KiB --region 8MiB --threads 1 --destination cold",
         "memset --size 64KiB",
         "order --side 10",
         "pages --buffer 8KiB",
-        "retention --sockets 1 --hot-set 64KiB --object 16KiB --dataset 4MiB --modes copy",
+        "retention --sockets 1 --hot-set 64KiB --object 16KiB --dataset 4MiB --modes plain",
     ] {
         if is_app(line) && !bench_app::is_installed() {
             continue;
@@ -75,11 +75,11 @@ fn without_the_flag_the_hinted_modes_are_not_available_and_say_why() {
         return;
     }
     for (line, asked) in [
-        (&*format!("{UNIX} --sockets 1"), "nt"),
-        ("http --object 32KiB --dataset 64KiB --connections 2 --rate off", "nt"),
-        ("net --family tcp --connections 1 --rate off", "nt"),
-        ("pingpong --family tcp --message 64 --duration 0.05", "nt"),
-        (APP, "nt"),
+        (&*format!("{UNIX} --sockets 1"), "hinted"),
+        ("http --object 32KiB --dataset 64KiB --connections 2 --rate off", "hinted"),
+        ("net --family tcp --connections 1 --rate off", "hinted"),
+        ("pingpong --family tcp --message 64 --duration 0.05", "hinted"),
+        (APP, "hinted"),
     ] {
         if is_app(line) && !bench_app::is_installed() {
             continue;
@@ -95,9 +95,9 @@ fn without_the_flag_the_hinted_modes_are_not_available_and_say_why() {
             ends(&output, 3, &["--kernel um"]);
             let record = Record::read(&out).unwrap();
             let why = record.unavailable.iter().find(|missing| missing.mode == asked);
-            assert!(why.is_some_and(|missing| missing.why.contains("MSG_NTCOPY")), "{line}");
+            assert!(why.is_some_and(|missing| missing.why.contains("_NTCOPY")), "{line}");
             let is_there = |mode: &str| record.samples.iter().any(|sample| sample.mode == mode);
-            assert!(record.complete && is_there("copy") && !is_there(asked), "{line}");
+            assert!(record.complete && is_there("plain") && !is_there(asked), "{line}");
             let object = json(&text(&output.stdout));
             let results = object["results"].as_array().unwrap();
             assert!(results.iter().any(|result| result.get("unavailable").is_some()), "{object}");
@@ -177,11 +177,11 @@ fn processes(child: &mut Child, out: &Path) -> Option<Vec<i32>> {
 #[test]
 fn a_signal_leaves_no_process_and_no_folder_and_a_record_that_was_cut_short() {
     for (line, signal, code) in [
-        (&*format!("{UNIX} --sockets 2 --modes copy"), Signal::INT, Some(130)),
-        (&*format!("{HTTP} --modes copy"), Signal::INT, Some(130)),
+        (&*format!("{UNIX} --sockets 2 --modes plain"), Signal::INT, Some(130)),
+        (&*format!("{HTTP} --modes plain"), Signal::INT, Some(130)),
         (&*format!("{APP} --modes idle"), Signal::INT, Some(130)),
-        ("net --veth --modes copy --rate off", Signal::INT, Some(130)),
-        ("net --veth --modes copy --rate off", Signal::KILL, None),
+        ("net --veth --modes plain --rate off", Signal::INT, Some(130)),
+        ("net --veth --modes plain --rate off", Signal::KILL, None),
     ] {
         if is_app(line) && !bench_app::is_installed() {
             continue;

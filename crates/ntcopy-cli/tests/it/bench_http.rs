@@ -87,7 +87,7 @@ fn proxies_and_backends_are_started_as_often_as_was_asked_and_a_taken_port_is_an
 
 #[test]
 fn over_tcp_the_bytes_are_the_same() {
-    let args = ["--transport", "tcp", "--modes", "copy", "--rate", "200"];
+    let args = ["--transport", "tcp", "--modes", "plain", "--rate", "200"];
     let (record, _) = tiny(&args);
     let open = record.cells.iter().filter(|cell| cell.params["form"] == "open");
     assert!(open.clone().count() == 4);
@@ -119,7 +119,7 @@ fn a_stack_that_is_not_installed_is_named() {
 #[test]
 #[ignore = "make test-programs"]
 fn a_stack_that_is_not_installed_is_named_by_a_boot_of_two_kernels() {
-    alone(&["--kernel", "um", "--against", "unpatched"], "proxyd is neither beside this program");
+    alone(&["--kernel", "um", "--against", "stock"], "proxyd is neither beside this program");
 }
 
 #[test]
@@ -127,8 +127,8 @@ fn in_the_kernel_with_the_flag_hinted_bodies_are_counted_and_others_are_not() {
     kernel_built();
     daemons_built();
     for (stack, modes) in [
-        ("storaged+proxyd", &["copy", "nt", "sendfile"][..]),
-        ("haproxy+backend.c", &["copy", "nt"]),
+        ("storaged+proxyd", &["plain", "hinted", "sendfile"][..]),
+        ("haproxy+backend.c", &["plain", "hinted"]),
     ] {
         if stack.starts_with("haproxy") && !Path::new("/usr/sbin/haproxy").exists() {
             println!("not run: haproxy is not installed (scripts/setup.sh programs)");
@@ -146,7 +146,7 @@ fn in_the_kernel_with_the_flag_hinted_bodies_are_counted_and_others_are_not() {
             let counted = count("NtcopyHintedBytes");
             let bodies: u64 = sample.series.get("counted_bytes").into_iter().flatten().sum();
             match sample.mode.as_str() {
-                "copy" | "sendfile" => assert_eq!(counted, 0, "{sample:?}"),
+                "plain" | "sendfile" => assert_eq!(counted, 0, "{sample:?}"),
                 _ if stack == "storaged+proxyd" => {
                     assert!(counted >= bodies && bodies >= sample.bytes, "{sample:?}");
                 }
@@ -165,7 +165,7 @@ fn haproxy_before_a_backend_that_hints_splices_or_does_not() {
     for (stack, mode, ways, more) in [
         ("haproxy+storaged,haproxy+backend.c", "sendfile", 4, &["--no-splice"][..]),
         ("haproxy+storaged", "sendfile", 2, &["--haproxy-pipe", "1MiB"]),
-        ("haproxy+backend.c,nginx+storaged", "copy", 2, &["--sndbuf", "256KiB"]),
+        ("haproxy+backend.c,nginx+storaged", "plain", 2, &["--sndbuf", "256KiB"]),
     ] {
         let args = ["--stack", stack, "--modes", mode, "--rate", "off"];
         let (record, _) = tiny(&[&args[..], more].concat());

@@ -14,7 +14,7 @@ fn total(list: Option<&Vec<u64>>) -> u64 {
 #[test]
 fn requests_and_responses_go_both_ways_and_every_sample_has_what_it_cost() {
     let sizes = ["--request", "14000", "--response", "300,100KiB", "--connections", "1,5"];
-    let args = [&["net", "--family", "tcp", "--modes", "copy"], &sizes[..]].concat();
+    let args = [&["net", "--family", "tcp", "--modes", "plain"], &sizes[..]].concat();
     let (record, text) = measured(&args);
     // Two responses, two numbers of connections, two forms; one mode, five pairs.
     assert_eq!((record.cells.len(), record.samples.len()), (8, 8 * 5));
@@ -38,7 +38,7 @@ fn requests_and_responses_go_both_ways_and_every_sample_has_what_it_cost() {
 fn datagrams_and_ipv6_carry_the_same_bytes() {
     let args = ["--request", "14000", "--response", "60000", "--connections", "3", "--rate", "off"];
     for family in ["udp", "tcp6", "udp6", "udp-gso"] {
-        let args = [&["net", "--family", family, "--modes", "copy"], &args[..]].concat();
+        let args = [&["net", "--family", family, "--modes", "plain"], &args[..]].concat();
         let (output, record) = tried(&args);
         if family != "udp" && !record.errors.is_empty() {
             println!("not run: {family}: {}", record.errors[0].what);
@@ -80,7 +80,7 @@ fn devices() -> Vec<String> {
 
 #[test]
 fn a_message_is_told_by_half_of_its_round_trip() {
-    let args = ["pingpong", "--message", "256,20000", "--modes", "copy", "--duration", "0.1"];
+    let args = ["pingpong", "--message", "256,20000", "--modes", "plain", "--duration", "0.1"];
     let (record, text) = measured(&args);
     assert_eq!((record.cells.len(), record.samples.len()), (6, 6 * 5));
     for sample in &record.samples {
@@ -106,7 +106,7 @@ fn in_the_kernel_with_the_flag_hinted_messages_are_counted_and_others_are_not() 
         let counted = sample.counters.get("NtcopyHintedBytes").copied().unwrap_or(0);
         let sent = total(sample.series.get("counted_bytes"));
         match sample.mode.as_str() {
-            "copy" | "nocache" => assert_eq!(counted, 0, "{sample:?}"),
+            "plain" | "nocache" => assert_eq!(counted, 0, "{sample:?}"),
             _ => assert!(counted == sent && sent >= sample.bytes, "{sample:?}"),
         }
     }
@@ -115,7 +115,7 @@ fn in_the_kernel_with_the_flag_hinted_messages_are_counted_and_others_are_not() 
     let (record, _) =
         measured(&["pingpong", "--kernel", "um", "--family", "unix,udp", "--duration", "0.1"]);
     let large = |cell: u32| record.cells[cell as usize].params["message_bytes"] == 14_000;
-    let obeyed = record.samples.iter().filter(|s| s.mode == "nt" && large(s.cell));
+    let obeyed = record.samples.iter().filter(|s| s.mode == "hinted" && large(s.cell));
     assert!(obeyed.clone().count() > 0);
     for sample in obeyed {
         assert!(sample.counters["NtcopyBypassedBytes"] > 0, "{sample:?}");

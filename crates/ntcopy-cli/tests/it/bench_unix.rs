@@ -29,16 +29,16 @@ fn run(args: &[&[&str]], out: &Path) -> Output {
 fn every_form_sends_in_every_mode_what_it_says() {
     // Cells and modes, what each sample's bytes are a multiple of, and what is said of it.
     for (line, cells, modes, unit, words) in [
-        ("--sockets 1,3 --object 20000 --dataset 100KiB --modes copy,vmsplice", 2, 2, 20_000, ""),
+        ("--sockets 1,3 --object 20000 --dataset 100KiB --modes plain,vmsplice", 2, 2, 20_000, ""),
         (
-            "--sockets 2 --object 40KiB --dataset 80KiB --beside 8KiB --modes copy",
+            "--sockets 2 --object 40KiB --dataset 80KiB --beside 8KiB --modes plain",
             4,
             1,
             8 << 10,
             "8 small sends of 8 KiB per object",
         ),
         (
-            "--object 10001 --pipe 64KiB --sndbuf 64KiB --iterations 50 --modes copy,vmsplice",
+            "--object 10001 --pipe 64KiB --sndbuf 64KiB --iterations 50 --modes plain,vmsplice",
             1,
             2,
             50 * 10_001,
@@ -63,7 +63,7 @@ fn every_form_sends_in_every_mode_what_it_says() {
         // The order alternates inside the groups.
         let is_first =
             |mode: &str| record.samples.iter().any(|s| s.position == 0 && s.mode == mode);
-        assert!(is_first("copy") && (modes == 1 || is_first("vmsplice")), "{line}");
+        assert!(is_first("plain") && (modes == 1 || is_first("vmsplice")), "{line}");
         // Headings are wrapped.
         let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains(words), "{line}: {text}");
@@ -74,7 +74,7 @@ fn every_form_sends_in_every_mode_what_it_says() {
 fn every_family_that_the_kernel_has_is_measured_and_the_others_say_why() {
     // Two whole datagrams and a short one that is still a hinted send.
     let sizes = ["--object", "70000", "--dataset", "210000", "--sockets", "1,3"];
-    let families = ["--family", "unix,tcp,tcp6,udp,udp6,udp-gso,udplite", "--modes", "copy"];
+    let families = ["--family", "unix,tcp,tcp6,udp,udp6,udp-gso,udplite", "--modes", "plain"];
     let (output, record) = tried(&[&["unix"], &sizes[..], &families].concat());
     assert_eq!(record.errors, [], "{}", stderr(&output));
     assert_eq!(record.cells.len(), 14);
@@ -111,7 +111,7 @@ fn wait_for_samples(out: &Path, samples: usize) {
 fn a_reader_that_dies_is_an_error_row_with_its_status_and_the_rest_goes_on() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("record");
-    let many = ["--sockets", "2", "--modes", "copy,vmsplice", "--pairs", "40"];
+    let many = ["--sockets", "2", "--modes", "plain,vmsplice", "--pairs", "40"];
     let child = begun(&[&SMALL, &many], &out).spawn().unwrap();
     wait_for_samples(&out, 2);
     send_to_reader(&child, Signal::KILL);
@@ -128,7 +128,7 @@ fn a_reader_that_hangs_is_an_error_row_not_a_hang() {
     for form in [&["--sockets", "2"][..], &["--iterations", "2000"]] {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("record");
-        let impatient = ["--modes", "copy", "--pairs", "40", "--patience", "5"];
+        let impatient = ["--modes", "plain", "--pairs", "40", "--patience", "5"];
         let child = begun(&[&SMALL, form, &impatient], &out).spawn().unwrap();
         wait_for_samples(&out, 2);
         send_to_reader(&child, Signal::STOP);
@@ -141,7 +141,7 @@ fn a_reader_that_hangs_is_an_error_row_not_a_hang() {
 #[test]
 fn a_record_is_never_overwritten() {
     let place = tempfile::tempdir().unwrap();
-    let args: [&[&str]; 2] = [&SMALL, &["--sockets", "1", "--modes", "copy"]];
+    let args: [&[&str]; 2] = [&SMALL, &["--sockets", "1", "--modes", "plain"]];
     assert!(run(&args, place.path()).status.success());
     let before = fs::read(place.path().join("record.jsonl")).unwrap();
     ends(&run(&args, place.path()), 1, &["already there"]);
@@ -165,7 +165,7 @@ fn the_default_place_is_below_the_data_directory() {
 #[test]
 fn a_victim_walks_after_every_send_and_alone() {
     let sizes = ["--object", "20000", "--dataset", "100KiB", "--hot-set", "8KiB", "--sockets", "2"];
-    let (record, text) = measured(&[&["retention"], &sizes[..], &["--modes", "copy"]].concat());
+    let (record, text) = measured(&[&["retention"], &sizes[..], &["--modes", "plain"]].concat());
     assert_eq!((record.header.experiment.as_str(), record.samples.len()), ("retention", 10));
     let walks = record.samples[0].series["walk_ns"].len();
     for sample in &record.samples {

@@ -14,7 +14,7 @@ fn elsewhere() -> Record {
     record.header.id = "elsewhere".into();
     record.machine.cpu_model = "SYNTHETIC CPU 9001".into();
     record.machine.libc = "glibc 2.41".into();
-    for sample in record.samples.iter_mut().filter(|sample| sample.mode == "nt") {
+    for sample in record.samples.iter_mut().filter(|sample| sample.mode == "hinted") {
         sample.elapsed_ns = sample.elapsed_ns * 10 / 11;
     }
     record
@@ -34,10 +34,10 @@ fn what_differs_comes_first_then_the_sentence_then_the_cells_in_every_form() {
     let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is missing: {text}"));
     let cpu = at("CPU: SYNTHETIC CPU 9000 (AuthenticAMD-26-2-1) in A, SYNTHETIC CPU 9001");
     let libc = at("C library: glibc 2.36 in A, glibc 2.41 in B");
-    let said = at("nt against copy, by throughput, does better in B than in A");
+    let said = at("hinted against plain, by throughput, does better in B than in A");
     let cell = at("objects of 1 MiB");
     assert!(cpu < libc && libc < said && said < cell, "{text}");
-    assert!(text.contains("vmsplice against copy, by throughput, does as well in B as in A"));
+    assert!(text.contains("vmsplice against plain, by throughput, does as well in B as in A"));
     assert!(text.contains("better in B") && !text.contains("worse in B "), "{text}");
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
     let said = good(&in_home(folder.path(), &["report", "a", "--against", "b", "--json"]));

@@ -64,7 +64,7 @@ fn forged(folder: &Path, from: &Path, kept: &[&str]) -> PathBuf {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let why = serde_json::json!({"type": "unavailable", "mode": "zz", "why": "not here"});
     let error = serde_json::json!(
-        {"type": "error", "cell": 0, "mode": "nt", "what": "failed", "wrong_byte": false});
+        {"type": "error", "cell": 0, "mode": "hinted", "what": "failed", "wrong_byte": false});
     let first = lines.iter().position(|line| line["type"] == "sample").unwrap();
     lines.splice(first..first, [why, error]);
     lines.iter_mut().for_each(|line| put(line, "", kept));

@@ -25,7 +25,7 @@ fn a_folder_for_temporary_files_that_is_gone_is_named() {
     names_the_folder(&[&try_[..], &["--metric", "s/^x(.*)/\\1/", "--", "echo", "x5"]].concat());
     names_the_folder(&[&try_[..], &["--load", "true", "--", "sleep", "600"]].concat());
     let http = ["bench", "http", "--quick", "--allow-not-a-timing", "--connections", "1"];
-    let http = [&http[..], &["--rate", "off", "--modes", "copy", "--pairs", "5"]].concat();
+    let http = [&http[..], &["--rate", "off", "--modes", "plain", "--pairs", "5"]].concat();
     names_the_folder(&[&http[..], &["--object", "64KiB", "--dataset", "1MiB"]].concat());
     names_the_folder(&["survey", "measure", "--experiments", "memset"]);
 }

@@ -6,7 +6,7 @@
 
 use super::pays::Pays;
 use super::{Advice, Decision, Target, Topic, Value};
-use crate::judge::{Point, Question};
+use crate::judge::{Point, Question, of_cells};
 use crate::record::{Cell, Machine, Record, number};
 use crate::stats::THROUGHPUT;
 use crate::units::Bytes;
@@ -114,7 +114,7 @@ fn sooner<'a>(function: &Function, records: &[&'a Record]) -> Vec<Point<'a>> {
         between().unwrap_or(false)
     };
     let question = Question { mode: TUNED, other: LIBC, metric: THROUGHPUT };
-    question.of_cells(records, &function.name.into(), &is_between)
+    of_cells(records, &function.name.into(), &|_| Some(question), &is_between)
 }
 
 /// What measures sizes from the level-2 cache, since what fits that is better left there, in powers

@@ -2,15 +2,11 @@
 
 use super::pays::{Pays, name_kernel, say_together};
 use super::{Advice, Decision, Topic, Value};
-use crate::judge::{Claim, Point, Question, Size, cells, ids, losses, outcomes, split};
+use crate::judge::{Claim, Point, Size, cells, hint, ids, losses, of_cells, outcomes, split};
 use crate::lists::unique;
 use crate::record::{Cell, ExperimentKind, Machine, Record, number, word};
 use crate::stats::{THROUGHPUT, Verdict, WALKS};
 use crate::units::Bytes;
-
-pub(super) const COPY: &str = "copy";
-/// Hinted sends.
-pub const NT: &str = "nt";
 
 /// What is measured where the running kernel has no flag.
 pub(super) const RUN_SWEEP: &str = "ntcopy bench unix --kernel um --sweep";
@@ -50,11 +46,10 @@ impl Source {
 /// Rounds over sockets of a family from a source: hinted sends relative to plain ones, by the length
 /// of a send.
 pub(super) fn rounds<'a>(records: &[&'a Record], family: &str, source: Source) -> Vec<Point<'a>> {
-    let question = Question { mode: NT, other: COPY, metric: THROUGHPUT };
     let is_about = |record: &Record, cell: &Cell| {
         is_round(cell, family) && Source::of(&record.machine, cell) == Some(source)
     };
-    by_length(question.of_cells(records, &ExperimentKind::Unix, &is_about))
+    by_length(of_cells(records, &ExperimentKind::Unix, &|one| hint(one, THROUGHPUT), &is_about))
 }
 
 fn by_length(mut points: Vec<Point<'_>>) -> Vec<Point<'_>> {
@@ -184,8 +179,7 @@ fn costs(cold: &[Point<'_>], hot: &[Point<'_>]) -> String {
 /// sends and walks together.
 fn beside_hot_set<'a>(records: &[&'a Record], metric: &'static str) -> Vec<Point<'a>> {
     let is_victim = |_: &Record, cell: &Cell| word(&cell.params, "form") == Some("victim");
-    let question = Question { mode: NT, other: COPY, metric };
-    question.of_cells(records, &ExperimentKind::Retention, &is_victim)
+    of_cells(records, &ExperimentKind::Retention, &|one| hint(one, metric), &is_victim)
 }
 
 /// What hinted sends leave of a hot set on the sender's CPU.
@@ -200,7 +194,7 @@ pub(super) fn hot_set(records: &[&Record], sends: &Advice) -> Advice {
         },
         leave: "SO_NTCOPY for a hot set's sake",
         least: Some(1.0),
-        run: "ntcopy bench retention --kernel um --modes nt",
+        run: "ntcopy bench retention --kernel um --modes hinted",
     };
     let (mut advice, used) = pays.answer(&found);
     say_together(&mut advice, used);

@@ -1,6 +1,6 @@
 //! A program that runs: what hinted sends are worth with as much in flight as it has.
 
-use super::hints::{NT, Source, hinted, rounds};
+use super::hints::{Source, hinted, rounds};
 use super::{Advice, Decision, Topic};
 use crate::judge::Point;
 use crate::record::{Record, number};
@@ -69,7 +69,7 @@ fn measure(seen: InFlight<'_>, measured: impl Iterator<Item = u64> + Clone) -> A
     // The nearest power of two that is not larger.
     let object = Bytes(1 << object.ilog2()).argument();
     let run = format!(
-        "ntcopy bench unix --kernel um --family {family} --modes {NT} --sockets {sockets} --object \
+        "ntcopy bench unix --kernel um --family {family} --modes hinted --sockets {sockets} --object \
          {object}"
     );
     let about = Some(format!("{family} sockets"));
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!((advice.decision, advice.gain), (Decision::NoEvidence, None));
         assert!(advice.why.contains("1 MiB to 128 MiB"), "{}", advice.why);
         let run = advice.run.unwrap().join(" ");
-        assert!(run.ends_with("--modes nt --sockets 64 --object 128KiB"), "{run}");
+        assert!(run.ends_with("--modes hinted --sockets 64 --object 128KiB"), "{run}");
         let other = InFlight { family: "tcp", bytes: MIB, sockets: 1 };
         assert_eq!(for_program(&[&record], other).decision, Decision::NoEvidence);
     }

@@ -2,7 +2,7 @@
 
 use super::pays::{Pays, name_kernel};
 use super::{Advice, ProfileFacts, Target, Topic};
-use crate::judge::Question;
+use crate::judge::{Question, of_cells};
 use crate::record::{Cell, ExperimentKind, Record, number, word};
 use crate::stats::THROUGHPUT;
 use crate::units::Bytes;
@@ -80,7 +80,10 @@ const RESPONSES: &str = "Hinted responses (storaged behind proxyd)";
 pub const DAEMONS: Row = Row {
     topic: Topic::HTTP,
     experiment: ExperimentKind::Http,
-    asked: &[("nt", "copy", RESPONSES), ("storaged+proxyd:nt", "storaged+proxyd:copy", RESPONSES)],
+    asked: &[
+        ("hinted", "plain", RESPONSES),
+        ("storaged+proxyd:hinted", "storaged+proxyd:plain", RESPONSES),
+    ],
     is_about: |_, cell| word(&cell.params, "form") == Some("closed"),
     setting: |from| {
         format!("--mode nt of storaged and proxyd where {from} or more are asked for at a time")
@@ -97,7 +100,7 @@ impl Row {
             let says = |record: &Record, cell: &Cell| {
                 (self.is_about)(record, cell) && says_something((mode, other), record, cell)
             };
-            (thing, question.of_cells(records, &self.experiment, &says))
+            (thing, of_cells(records, &self.experiment, &|_| Some(question), &says))
         };
         let all = self.asked.iter().map(measured);
         let found = all.reduce(|first, next| if first.1.is_empty() { next } else { first });

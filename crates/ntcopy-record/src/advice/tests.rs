@@ -56,29 +56,29 @@ fn tuned(sizes: &[(u64, u64)]) -> Record {
 pub(super) const COLD: u64 = 256 * MIB;
 pub(super) const HOT: u64 = MIB;
 
-/// Rounds of copy and nt over unix sockets: (sockets, object, data set, nt in percent).
+/// Rounds over unix sockets: (sockets, object, data set, hinted in percent of plain).
 pub(super) fn rounds(cells: &[(u64, u64, u64, u64)]) -> Record {
-    let cell = |(sockets, object, dataset, nt): &(u64, u64, u64, u64)| {
+    let cell = |(sockets, object, dataset, hinted): &(u64, u64, u64, u64)| {
         let asked = json!({
             "sockets": sockets, "object_bytes": object, "in_flight_bytes": sockets * object,
             "dataset_bytes": dataset, "form": "rounds", "family": "unix",
         });
-        (params(asked), [*nt])
+        (params(asked), [*hinted])
     };
-    measured("unix", &["copy", "nt"], cells.iter().map(cell))
+    measured("unix", &["plain", "hinted"], cells.iter().map(cell))
 }
 
-/// A hot set beside sends of these MiB in flight; nt of walks, and of sends and walks together, in
-/// percent of copy.
+/// A hot set beside sends of these MiB in flight; hinted of walks, and of sends and walks together, in
+/// percent of plain.
 fn beside(cells: &[(u64, u64)]) -> Record {
-    let cell = |(mib, nt): &(u64, u64)| {
+    let cell = |(mib, hinted): &(u64, u64)| {
         let asked = json!({
             "sockets": mib, "object_bytes": MIB, "in_flight_bytes": mib * MIB,
             "dataset_bytes": MIB, "hot_set_bytes": MIB, "form": "victim",
         });
-        (params(asked), [*nt])
+        (params(asked), [*hinted])
     };
-    let mut beside = measured("retention", &["copy", "nt"], cells.iter().map(cell));
+    let mut beside = measured("retention", &["plain", "hinted"], cells.iter().map(cell));
     for sample in &mut beside.samples {
         sample.series = [("walk_ns".to_owned(), vec![sample.elapsed_ns])].into();
     }
@@ -160,8 +160,11 @@ fn the_number_is_the_shortest_send_from_which_on_none_loses_out_of_a_cold_source
         ([90, 90, 90, 170], 256 * KIB),
     ] {
         let sizes = [64 * KIB, 128 * KIB, 256 * KIB, MIB];
-        let cells: Vec<_> =
-            sizes.into_iter().zip(percents).map(|(size, nt)| (16, size, COLD, nt)).collect();
+        let cells: Vec<_> = sizes
+            .into_iter()
+            .zip(percents)
+            .map(|(size, hinted)| (16, size, COLD, hinted))
+            .collect();
         let sends = about(Topic::SENDS, &[&rounds(&cells)]);
         assert_eq!(sends.decision, Decision::Set, "{sends:?}");
         let value = Some(Value::Option { name: "SO_NTCOPY", value: number });
@@ -197,11 +200,11 @@ fn hints_that_lose_everywhere_are_left_off_and_equal_ones_as_they_are() {
         ([80, 85, 84], Decision::Leave, "even the longest sends lose: of 3 cells 3 lose"),
         ([100, 100, 100], Decision::AsItIs, "3 make no difference"),
     ] {
-        let cells: Vec<_> = percents.map(|nt| (16, MIB, COLD, nt)).into();
+        let cells: Vec<_> = percents.map(|hinted| (16, MIB, COLD, hinted)).into();
         let cells: Vec<_> = cells
             .into_iter()
             .zip(1..)
-            .map(|((_, o, d, nt), sockets)| (sockets, o, d, nt))
+            .map(|((_, o, d, hinted), sockets)| (sockets, o, d, hinted))
             .collect();
         for topic in [Topic::SENDS, Topic::RUN] {
             let advice = about(topic, &[&rounds(&cells)]);

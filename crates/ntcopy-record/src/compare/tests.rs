@@ -2,9 +2,9 @@ use super::*;
 use crate::record::testing::{self, crossover};
 use crate::stats::footprint as stats_footprint;
 
-/// One cell, five pairs; `nt` at these rates beside 100.
+/// One cell, five pairs; `hinted` at these rates beside 100.
 fn nt_at(rates: [u64; 5]) -> Record {
-    testing::sends(&["copy", "nt"], rates.map(|rate| [100, rate]))
+    testing::sends(&["plain", "hinted"], rates.map(|rate| [100, rate]))
 }
 
 fn said<'r>(a: &'r Record, b: &'r Record) -> (Comparison<'r>, String) {
@@ -24,7 +24,7 @@ fn the_ratio_of_the_ratios_has_an_interval_and_a_sentence() {
     );
     assert_eq!(
         said,
-        "unix: nt against copy, by throughput, does better in B than in A: B's ratio is at 1.50x \
+        "unix: hinted against plain, by throughput, does better in B than in A: B's ratio is at 1.50x \
          (1.50-1.50) of A's."
     );
 }

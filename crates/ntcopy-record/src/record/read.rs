@@ -5,32 +5,13 @@ use std::path::{Path, PathBuf};
 
 use crate::{file, foreign};
 
-use super::{
-    Cell, FILE_NAME, FORMAT, Header, Line, Look, MISSES_PERMILLE, Machine, Params, RunError,
-    Sample, Unavailable, word,
-};
+use super::{Cell, FILE_NAME, FORMAT, Line, MISSES_PERMILLE, Params, Record, Sample, old, word};
 
+/// The format since which records say what their modes are.
+const NAMED_MODES: u32 = 3;
 /// Numbers that the samples of a record may have in all: packed as histograms, a small file could
 /// take all memory.
 const MOST_NUMBERS: usize = 16 << 20;
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Record {
-    pub header: Header,
-    pub machine: Machine,
-    pub cells: Vec<Cell>,
-    pub samples: Vec<Sample>,
-    /// The looks with which sampling of cells ended, where pairs were not set beforehand.
-    pub looks: Vec<Look>,
-    /// Modes that were not to be had.
-    pub unavailable: Vec<Unavailable>,
-    pub errors: Vec<RunError>,
-    /// Whether the record has its last line. A record that was cut short (a
-    /// crash, Ctrl-C) lacks it; what it holds is good all the same.
-    pub complete: bool,
-    /// As [`crate::End::beside`].
-    pub beside: BTreeSet<u32>,
-}
 
 /// Why a record could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -170,6 +151,9 @@ fn of_lines<'l>(mut next: impl FnMut() -> Option<&'l [u8]>) -> Result<Record, Wr
             return Err("a line after the line of type `end`".into());
         }
         record.add(parsed(line)?, &mut seen)?;
+    }
+    if record.header.format < NAMED_MODES {
+        old::translate(&mut record);
     }
     Ok(record)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::super::testing::{crossover, error, pairs, unavailable};
-use super::super::{End, Line, LookEnd};
+use super::super::{End, Line, Look, LookEnd};
 use super::*;
 use crate::record::testing;
 
@@ -30,7 +30,7 @@ fn text(lines: &[Line]) -> String {
 fn example() -> Record {
     let mut record = crossover(&[(1 << 20, 80), (2 << 20, 120)]);
     record.unavailable.push(unavailable("vmsplice", "why \"not\""));
-    record.errors.push(error("nt", true));
+    record.errors.push(error("hinted", true));
     record.looks.push(Look { cell: 1, pairs: 5, misses_permille: 10, end: LookEnd::Resolved });
     record.beside = [7].into();
     record
@@ -76,8 +76,8 @@ fn an_absent_file_is_named() {
 
 #[test]
 fn a_newer_format_is_refused_whatever_else_the_line_holds() {
-    let error = refused("{\"type\":\"preamble\",\"format\":3}\n");
-    assert!(error.contains("format 3") && error.contains("newer ntcopy"), "{error}");
+    let error = refused("{\"type\":\"preamble\",\"format\":4}\n");
+    assert!(error.contains("format 4") && error.contains("newer ntcopy"), "{error}");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn an_end_must_be_the_last_line_and_count_right() {
 
 #[test]
 fn a_sample_that_took_no_time_is_no_sample() {
-    let mut record = pairs(&["copy"], 1, &[1000]);
+    let mut record = pairs(&["plain"], 1, &[1000]);
     record.samples[0].elapsed_ns = 0;
     assert!(refused(&text(&lines(&record))).contains("took no time"));
 }
@@ -155,7 +155,7 @@ proptest! {
 #[test]
 fn congestion_control_is_told_of_cells_with_tcp_and_their_own_goes_first() {
     let of = |machine: Option<&str>, cells: [&[(&str, &str)]; 2]| {
-        let mut record = testing::record(&["copy", "nt"], &[&[], &[]]);
+        let mut record = testing::record(&["plain", "hinted"], &[&[], &[]]);
         record.machine.tcp_congestion_control = machine.map(str::to_owned);
         for (cell, params) in record.cells.iter_mut().zip(cells) {
             for (name, value) in params {
@@ -176,7 +176,7 @@ fn congestion_control_is_told_of_cells_with_tcp_and_their_own_goes_first() {
 
 #[test]
 fn samples_that_unpack_to_more_than_memory_holds_are_refused() {
-    let mut record = pairs(&["copy"], 1, &[1000]);
+    let mut record = pairs(&["plain"], 1, &[1000]);
     let packed: Vec<u64> = (1..=2000).collect();
     let series = [("latency_ns".to_owned(), packed), ("answers".to_owned(), vec![1; 2000])];
     record.samples[0].series = series.into();

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Cell, FORMAT, Header, Machine, Params, Record, RunError, Sample, Unavailable};
+use super::{Cell, FORMAT, Header, Machine, Mode, Params, Record, RunError, Sample, Unavailable};
 
 /// Payload of every sample here: large, so that rates come out to many digits.
 const BYTES: u64 = 1 << 40;
@@ -64,6 +64,7 @@ pub fn record(modes: &[&str], cells: &[&[(&str, u64)]]) -> Record {
             ntcopy: "0.0.0".into(),
             started_unix_ns: 1,
             baseline: modes[0].into(),
+            modes: modes.iter().map(|mode| Mode::named(*mode).measured_in("host")).collect(),
             not_a_timing: None,
         },
         machine: Machine {
@@ -88,12 +89,12 @@ pub fn record(modes: &[&str], cells: &[&[(&str, u64)]]) -> Record {
     }
 }
 
-/// A record with one cell for each of (bytes in flight, ratio of `nt` in percent).
+/// A record with one cell for each of (bytes in flight, ratio of `hinted` in percent).
 pub fn crossover(points: &[(u64, u64)]) -> Record {
     let cell = |(bytes, percent): &(u64, u64)| {
         (params(json!({"in_flight_bytes": bytes, "object_bytes": 1 << 20})), [*percent])
     };
-    measured(&["copy", "nt"], points.iter().map(cell))
+    measured(&["plain", "hinted"], points.iter().map(cell))
 }
 
 /// A record with cells of these parameters, and in each five pairs of the other modes in percent of
@@ -122,17 +123,17 @@ pub fn proxied(figures: [(u64, u64, u64); 2]) -> Record {
     };
     let rates = figures.map(|(rate, ..)| rate);
     let cells = [(of("closed"), [rates; 5]), (of("open"), [[1000; 2]; 5])];
-    let mut record = rated(&["copy", "adaptive"], cells);
+    let mut record = rated(&["plain", "hinted"], cells);
     record.header.experiment = "http".into();
     for sample in &mut record.samples {
-        let (_, cpu_ns, us) = figures[usize::from(sample.mode == "adaptive")];
+        let (_, cpu_ns, us) = figures[usize::from(sample.mode == "hinted")];
         let processes = ["client_cpu", "proxy_cpu", "backend_cpu"];
         sample.phases_ns = processes.map(|name| (name.to_owned(), cpu_ns * sample.bytes)).into();
         if sample.cell == 1 {
             sample.series.insert("latency_ns".into(), vec![us * 1000, us * 5000]);
             sample.series.insert("answers".into(), vec![98, 2]);
             sample.series.insert("answered".into(), vec![100]);
-        } else if sample.mode == "adaptive" {
+        } else if sample.mode == "hinted" {
             let counts =
                 [("nontemporal_bytes", 75), ("fits_cache_bytes", 25), ("not_supported_bytes", 90)];
             sample.counters = counts.map(|(name, n)| (name.to_owned(), n)).into();

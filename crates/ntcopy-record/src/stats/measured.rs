@@ -6,16 +6,10 @@ use std::collections::BTreeMap;
 
 use super::sample::{self, pooled, quantile_ns};
 use super::{EQUAL, LINE_BYTES, THROUGHPUT, Versus, WALKS, median, mode_median, modes, versus};
-use crate::record::{COUNTED_PERMILLE, Cell, Counted, Record, Sample, add_counts, number};
+use crate::record::{COUNTED_PERMILLE, Cell, Counted, Record, Sample, Sends, add_counts, number};
 
-/// The mode without traffic. Nobody can choose it: it is what the others have above them.
-pub const IDLE: &str = "idle";
-/// What is said of [`IDLE`] in the place of a verdict.
+/// What is said of [`Sends::Idle`] in the place of a verdict.
 pub const CEILING: &str = "ceiling";
-/// Plain sends, those that are hinted, and ways by which nothing is copied.
-const PLAIN: &str = "copy";
-pub const HINTED: [&str; 2] = ["nt", "adaptive"];
-const COPYING_NOTHING: [&str; 2] = ["sendfile", "vmsplice"];
 /// A quantile is given when at least this many answers took longer.
 const LEAST_BEYOND: f64 = 3.0;
 
@@ -35,7 +29,7 @@ impl<'a> Measured<'a> {
     pub fn all(record: &'a Record, cell: &'a Cell) -> Vec<Measured<'a>> {
         let mut names = modes(record);
         let baseline = record.header.baseline.as_str();
-        names.sort_by_key(|mode| (*mode != IDLE, *mode != baseline));
+        names.sort_by_key(|mode| (record.header.sends(mode) != Sends::Idle, *mode != baseline));
         let one = |mode: &'a str| {
             let ours = record.samples.iter();
             let samples = ours.filter(|s| s.cell == cell.cell && s.mode == mode).collect();
@@ -44,6 +38,11 @@ impl<'a> Measured<'a> {
         };
         let all = names.into_iter().map(one);
         all.filter(|one| !one.samples.is_empty()).collect()
+    }
+
+    #[must_use]
+    pub fn sends(&self) -> Sends {
+        self.record.header.sends(self.mode)
     }
 
     #[must_use]
@@ -157,32 +156,36 @@ impl<'a> Measured<'a> {
     /// How many times as long the median walk takes as one without traffic, by groups.
     #[must_use]
     pub fn slow_down(&self) -> Option<Versus> {
-        let speed = self.relative_to(IDLE, WALKS)?;
+        let idle = self.record.header.modes.iter().find(|mode| mode.sends == Sends::Idle)?;
+        let speed = self.relative_to(&idle.mode, WALKS)?;
         let (low, high) = speed.ci;
         let (ratio, ci) = (1.0 / speed.ratio, (1.0 / high, 1.0 / low));
         let ratios = speed.ratios.iter().map(|ratio| 1.0 / ratio).collect();
         Some(Versus { ratio, ci, ratios, ..speed })
     }
 
-    /// What part it has of the gain of what copies nothing in its cell, and in its stack of servers,
+    /// What part it has of the gain of what copies nothing in its cell, kernel and stack of servers,
     /// relative to plain sends; none where that may be within what counts as equal.
     #[must_use]
     pub fn part_of_ceiling(&self) -> Option<f64> {
-        let (stack, mode) = self.mode.rsplit_once(':').unwrap_or(("", self.mode));
-        let named = |mode: &str| match stack {
-            "" => mode.to_owned(),
-            stack => format!("{stack}:{mode}"),
-        };
-        // Of two kernels the baseline is the one without the patches.
-        let has_plain = modes(self.record).contains(&named(PLAIN).as_str());
-        let plain = if has_plain { named(PLAIN) } else { self.record.header.baseline.clone() };
-        let gain = |mode: &str| versus(self.record, self.cell.cell, mode, &plain, THROUGHPUT);
-        let ceilings = COPYING_NOTHING.iter().filter_map(|mode| gain(&named(mode)));
+        let header = &self.record.header;
+        let mode = header.mode(self.mode).filter(|mode| mode.sends == Sends::Hinted)?;
+        let plain = header.beside(mode, Sends::Plain)?;
+        let gain = |name: &str| self.versus_in_cell(name, &plain.mode);
+        let copies_nothing = header.modes.iter().filter(|other| {
+            other.sends == Sends::CopiesNothing
+                && (other.kernel, &other.stack) == (mode.kernel, &mode.stack)
+        });
+        let ceilings = copies_nothing.filter_map(|other| gain(&other.mode));
         let ceiling = ceilings.max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
-        if !HINTED.contains(&mode) || ceiling.ci.0 <= *EQUAL.end() {
+        if ceiling.ci.0 <= *EQUAL.end() {
             return None;
         }
         Some((gain(self.mode)?.ratio - 1.0) / (ceiling.ratio - 1.0))
+    }
+
+    fn versus_in_cell(&self, mode: &str, other: &str) -> Option<Versus> {
+        versus(self.record, self.cell.cell, mode, other, THROUGHPUT)
     }
 
     /// The median of a hardware event per so many bytes of payload, and whether it is scaled, since

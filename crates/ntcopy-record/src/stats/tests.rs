@@ -9,8 +9,9 @@ use crate::record::testing::{pairs, params, proxied, rated, sends};
 fn ratio_is_taken_inside_pairs_not_over_medians() {
     // The machine doubles its speed half way; every pair says 1.1.
     let speed = |pair| if pair < 5 { 100 } else { 200 };
-    let record = sends(&["copy", "nt"], (0..10).map(speed).map(|speed| [speed * 10, speed * 11]));
-    let whole = versus(&record, 0, "nt", "copy", THROUGHPUT).unwrap();
+    let record =
+        sends(&["plain", "hinted"], (0..10).map(speed).map(|speed| [speed * 10, speed * 11]));
+    let whole = versus(&record, 0, "hinted", "plain", THROUGHPUT).unwrap();
     assert!((whole.ratio - 1.1).abs() < 1e-9);
     assert!((whole.ci.0 - 1.1).abs() < 1e-9 && (whole.ci.1 - 1.1).abs() < 1e-9);
     assert_eq!((whole.verdict(), whole.ratios.len()), (Verdict::Win, 10));
@@ -18,8 +19,8 @@ fn ratio_is_taken_inside_pairs_not_over_medians() {
 
 #[test]
 fn medians_are_bytes_per_second() {
-    let record = pairs(&["copy", "nt"], 5, &[1000, 2000]);
-    let result = versus(&record, 0, "nt", "copy", THROUGHPUT).unwrap();
+    let record = pairs(&["plain", "hinted"], 5, &[1000, 2000]);
+    let result = versus(&record, 0, "hinted", "plain", THROUGHPUT).unwrap();
     assert!((result.other_median - 1000.0).abs() < 0.01, "{result:?}");
     assert!((result.median - 2000.0).abs() < 0.01, "{result:?}");
 }
@@ -27,22 +28,22 @@ fn medians_are_bytes_per_second() {
 #[test]
 fn fewer_than_five_pairs_make_no_result() {
     for (many, has_result) in [(4, false), (5, true)] {
-        let record = pairs(&["copy", "nt"], many, &[1000, 2000]);
-        assert_eq!(versus(&record, 0, "nt", "copy", THROUGHPUT).is_some(), has_result);
+        let record = pairs(&["plain", "hinted"], many, &[1000, 2000]);
+        assert_eq!(versus(&record, 0, "hinted", "plain", THROUGHPUT).is_some(), has_result);
     }
 }
 
 #[test]
 fn a_pair_that_lacks_a_side_does_not_count() {
-    let mut record = pairs(&["copy", "nt"], 6, &[1000, 2000]);
-    record.samples.retain(|sample| sample.pair != 3 || sample.mode == "nt");
-    assert_eq!(versus(&record, 0, "nt", "copy", THROUGHPUT).unwrap().ratios.len(), 5);
+    let mut record = pairs(&["plain", "hinted"], 6, &[1000, 2000]);
+    record.samples.retain(|sample| sample.pair != 3 || sample.mode == "hinted");
+    assert_eq!(versus(&record, 0, "hinted", "plain", THROUGHPUT).unwrap().ratios.len(), 5);
 }
 
 #[test]
 fn sends_have_a_result_of_their_own_only_where_they_were_clocked() {
-    let mut record = pairs(&["copy", "nt"], 5, &[1000, 2000]);
-    let sends = |record: &Record| versus(record, 0, "nt", "copy", SEND_THROUGHPUT);
+    let mut record = pairs(&["plain", "hinted"], 5, &[1000, 2000]);
+    let sends = |record: &Record| versus(record, 0, "hinted", "plain", SEND_THROUGHPUT);
     assert!(sends(&record).is_some());
     record.samples.iter_mut().for_each(|sample| sample.phases_ns.clear());
     assert_eq!(sends(&record), None);
@@ -50,9 +51,9 @@ fn sends_have_a_result_of_their_own_only_where_they_were_clocked() {
 
 #[test]
 fn a_mode_has_a_median_where_it_has_samples() {
-    let record = pairs(&["copy"], 9, &[1000]);
-    assert!(mode_median(&record, 0, "copy", THROUGHPUT).is_some());
-    assert!(mode_median(&record, 0, "nt", THROUGHPUT).is_none());
+    let record = pairs(&["plain"], 9, &[1000]);
+    assert!(mode_median(&record, 0, "plain", THROUGHPUT).is_some());
+    assert!(mode_median(&record, 0, "hinted", THROUGHPUT).is_none());
 }
 
 #[test]
@@ -82,13 +83,13 @@ proptest! {
     }
 }
 
-/// One cell of a hot set of ten lines: `idle`, `copy` and `nt`, in which a walk takes so many
+/// One cell of a hot set of ten lines: `idle`, `plain` and `hinted`, in which a walk takes so many
 /// nanoseconds, and every fiftieth ten times as long.
 fn hot_set(walk_ns: [u64; 3]) -> Record {
-    let modes = [IDLE, "copy", "nt"];
+    let modes = ["idle", "plain", "hinted"];
     let cell = (params(json!({"hot_set_bytes": 640})), [[1, 8_000_000_000, 9_000_000_000]; 5]);
     let mut record = rated(&modes, [cell]);
-    record.header.baseline = "copy".into();
+    record.header.baseline = "plain".into();
     for sample in &mut record.samples {
         let ns = walk_ns[modes.iter().position(|mode| *mode == sample.mode).unwrap()];
         let walks = [vec![ns; 98], vec![10 * ns; 2]].concat();
@@ -112,16 +113,16 @@ fn a_closed_cell_tells_what_went_through_and_what_it_cost() {
         sample.counters.insert(format!("{name}:counted_permille"), 900);
     }
     let all = Measured::all(&record, &record.cells[0]);
-    let [copy, adaptive] = &all[..] else { panic!("two modes") };
-    assert!(copy.is_baseline() && !adaptive.is_baseline());
-    assert_eq!(adaptive.cpu_s_per_gb(&["proxy_cpu", "backend_cpu"]), Some(2.0));
-    assert_eq!((adaptive.cpu_s_per_gb(&["other_cpu"]), adaptive.send_share()), (None, None));
+    let [plain, hinted] = &all[..] else { panic!("two modes") };
+    assert!(plain.is_baseline() && !hinted.is_baseline());
+    assert_eq!(hinted.cpu_s_per_gb(&["proxy_cpu", "backend_cpu"]), Some(2.0));
+    assert_eq!((hinted.cpu_s_per_gb(&["other_cpu"]), hinted.send_share()), (None, None));
     // What the hardware counted is no part of what the kernel copied.
-    assert_eq!((copy.nontemporal_part(), adaptive.nontemporal_part()), (None, Some(0.75)));
-    assert_eq!(ratio(adaptive.versus(THROUGHPUT)), 1.25);
-    assert_eq!(ratio(adaptive.versus(PER_CPU)), 2.0);
-    assert_eq!((copy.versus(THROUGHPUT), adaptive.quantile_ns(0.5)), (None, None));
-    let scaled = adaptive.event(name, 1.0).unwrap();
+    assert_eq!((plain.nontemporal_part(), hinted.nontemporal_part()), (None, Some(0.75)));
+    assert_eq!(ratio(hinted.versus(THROUGHPUT)), 1.25);
+    assert_eq!(ratio(hinted.versus(PER_CPU)), 2.0);
+    assert_eq!((plain.versus(THROUGHPUT), hinted.quantile_ns(0.5)), (None, None));
+    let scaled = hinted.event(name, 1.0).unwrap();
     assert!(scaled.1 && scaled.0 > 0.0);
 }
 
@@ -129,15 +130,15 @@ fn a_closed_cell_tells_what_went_through_and_what_it_cost() {
 fn an_open_cell_tells_how_long_it_took_and_no_throughput() {
     let record = proxied([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
     let all = Measured::all(&record, &record.cells[1]);
-    let copy = &all[0];
+    let plain = &all[0];
     // 490 and 10 of 500 answers; at 99.9 % not even one took longer.
-    let told = [0.5, 0.9, 0.99, 0.999].map(|part| copy.quantile_ns(part));
+    let told = [0.5, 0.9, 0.99, 0.999].map(|part| plain.quantile_ns(part));
     assert_eq!(told, [Some(100_000.0), Some(100_000.0), Some(500_000.0), None]);
-    assert_eq!((copy.answers(), copy.unanswered(), copy.mean_ns()), (500, 0, Some(108_000.0)));
+    assert_eq!((plain.answers(), plain.unanswered(), plain.mean_ns()), (500, 0, Some(108_000.0)));
     assert_eq!(ratio(all[1].versus(P99)), 2.0, "half as long is twice as good");
-    assert_eq!((copy.median(THROUGHPUT), copy.median(PER_CPU)), (None, None));
-    assert!(copy.cpu_us_per_answer(&["client_cpu"]).is_some());
-    let has = |cell, metric| versus(&record, cell, "adaptive", "copy", metric).is_some();
+    assert_eq!((plain.median(THROUGHPUT), plain.median(PER_CPU)), (None, None));
+    assert!(plain.cpu_us_per_answer(&["client_cpu"]).is_some());
+    let has = |cell, metric| versus(&record, cell, "hinted", "plain", metric).is_some();
     let all = [has(0, THROUGHPUT), has(1, THROUGHPUT), has(0, P99), has(1, P99)];
     assert_eq!(all, [true, false, false, true]);
 }
@@ -147,12 +148,12 @@ fn a_slow_down_is_a_walk_by_one_that_was_left_alone() {
     let record = hot_set([100, 150, 120]);
     let all = Measured::all(&record, &record.cells[0]);
     let modes: Vec<&str> = all.iter().map(|one| one.mode).collect();
-    assert_eq!(modes, [IDLE, "copy", "nt"]);
+    assert_eq!(modes, ["idle", "plain", "hinted"]);
     assert_eq!((all[1].line_ns(0.5), all[1].line_ns(0.99)), (Some(15.0), Some(150.0)));
     assert_eq!([0, 1, 2].map(|at| ratio(all[at].slow_down())), [0.0, 1.5, 1.2]);
     assert_eq!(ratio(all[2].versus(WALKS)), 1.25);
     let mut tailed = record.clone();
-    for sample in tailed.samples.iter_mut().filter(|sample| sample.mode == "nt") {
+    for sample in tailed.samples.iter_mut().filter(|sample| sample.mode == "hinted") {
         let walks = sample.series.get_mut("walk_ns").unwrap();
         walks.iter_mut().skip(98).for_each(|ns| *ns *= 2);
     }

@@ -59,11 +59,11 @@ pub(super) fn one(record: &Record, figure: &Figure) -> Result<String, Error> {
 fn of_better(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
     let one = |cell: &&Cell| {
         let rate = |mode| mode_median(record, cell.cell, mode, THROUGHPUT);
-        let better = if rate("nt")? > rate("copy")? { "nt" } else { "copy" };
+        let better = if rate("hinted")? > rate("plain")? { "hinted" } else { "plain" };
         versus(record, cell.cell, "adaptive", better, THROUGHPUT)
     };
     let all: Vec<Versus> = cells.iter().filter_map(one).collect();
-    let none = || wrong("no cell has copy, nt and adaptive");
+    let none = || wrong("no cell has plain, hinted and adaptive");
     if figure.is == "worst" {
         let worst = all.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio));
         let (ratio, interval) = worst.ok_or_else(none)?.result().parts();

@@ -89,7 +89,7 @@ fn told(index: &Index, record: &Record, part: &Part, is_compared: bool) -> Strin
     // The hint itself, rather than the layout of the same kernel; another program, where one was
     // measured.
     let wanted =
-        ["adaptive relative to patched", "relative to copy, other programs' speed", "adaptive "];
+        ["adaptive relative to plain,", "relative to plain, other programs' speed", "adaptive "];
     let of = |words: &&str| sentences.iter().find(|sentence| sentence.contains(*words));
     if let Some(sentence) = wanted.iter().find_map(of).or(sentences.first()) {
         out.push_str(&format!("{sentence}\n\n"));
@@ -105,7 +105,7 @@ fn told(index: &Index, record: &Record, part: &Part, is_compared: bool) -> Strin
         "Machine: {}. Again: `{}`. Every figure: `ntcopy report` of \
          [{place}](../../bench/record/{place}/).\n",
         index.machine(record),
-        again(record)
+        text::shell_line(&record.header.again())
     ));
     out
 }
@@ -113,31 +113,4 @@ fn told(index: &Index, record: &Record, part: &Part, is_compared: bool) -> Strin
 /// What was measured.
 fn figures(record: &Record) -> String {
     table::document(record, Vec::new()).replace("\n\n\n", "\n\n").trim().to_owned()
-}
-
-/// The mode of a rule that the kernel has no more.
-const WITHDRAWN: &str = "adaptive";
-
-/// A list of modes without the withdrawn one.
-fn without(modes: &str) -> String {
-    let left: Vec<&str> = modes.split(',').filter(|mode| *mode != WITHDRAWN).collect();
-    if left.is_empty() { "nt".to_owned() } else { left.join(",") }
-}
-
-/// The command without the place that its record went to, as it can be given today.
-fn again(record: &Record) -> String {
-    let mut words = Vec::new();
-    let mut command = record.header.command.iter();
-    while let Some(word) = command.next() {
-        match word.as_str() {
-            "--out" => {
-                command.next();
-            }
-            // What records of 0.1 called it.
-            "--peers" => words.push("--modes".to_owned()),
-            _ if word.split(',').any(|mode| mode == WITHDRAWN) => words.push(without(word)),
-            _ => words.push(word.clone()),
-        }
-    }
-    text::shell_line(&words)
 }

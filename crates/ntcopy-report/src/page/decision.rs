@@ -1,9 +1,9 @@
 //! What a page says first: what to set, with one chart and the hot sets.
 
 use maud::{Markup, html};
-use ntcopy_record::advice::{NT, is_round};
+use ntcopy_record::advice::is_round;
 use ntcopy_record::stats::{THROUGHPUT, wins_from};
-use ntcopy_record::{Cell, ExperimentKind, Record};
+use ntcopy_record::{Cell, ExperimentKind, Record, Sends};
 
 use super::{bars, figure};
 use crate::plot::{self, Chart, Line, Mark, MarkKind, Point, curves};
@@ -49,7 +49,9 @@ fn chart(records: &[Record]) -> Markup {
             record.cells.iter().filter(|cell| is_round(cell, "unix")).collect();
         let what = (&What::Ratio(THROUGHPUT), "times plain sends");
         let charts = curves::along(record, &rounds, what).into_iter();
-        charts.filter_map(move |(heading, chart)| Some((record, heading, hinted(chart)?)))
+        let is_hinted = |mode: &str| record.header.sends(mode) == Sends::Hinted;
+        charts
+            .filter_map(move |(heading, chart)| Some((record, heading, hinted(chart, is_hinted)?)))
     });
     let newest = |record: &Record| record.header.started_unix_ns;
     let rank =
@@ -62,8 +64,8 @@ fn chart(records: &[Record]) -> Markup {
 }
 
 /// The lines of hinted sends alone, by names that say what they are, and where they begin to win.
-fn hinted(mut chart: Chart) -> Option<Chart> {
-    chart.lines.retain(|line| line.name == NT);
+fn hinted(mut chart: Chart, is_hinted: impl Fn(&str) -> bool) -> Option<Chart> {
+    chart.lines.retain(|line| is_hinted(&line.name));
     chart.y_range = plot::around_one(&chart.lines);
     chart.marks.extend(crossing(chart.lines.first()?));
     for line in &mut chart.lines {

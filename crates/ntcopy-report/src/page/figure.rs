@@ -46,7 +46,7 @@ fn behind((id, names): (&str, &str), record: &Record, data: &Markup) -> Markup {
                 (data)
             }
             p class="made-by" { "Record " code { (record.header.id) } ", measured again with:" }
-            pre { code { (text::shell_line(&record.header.command)) } }
+            pre { code { (text::shell_line(&record.header.again())) } }
         }
     }
 }

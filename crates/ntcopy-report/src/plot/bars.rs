@@ -1,6 +1,6 @@
 //! Bars from left to right, in groups, each with its name before it and its figure after it.
 
-use ntcopy_record::stats::IDLE;
+use ntcopy_record::Sends;
 
 use super::{LETTER, slot};
 use crate::hot::Line;
@@ -26,7 +26,7 @@ pub(crate) struct Bar {
 impl Bar {
     /// A line of a hot set. A victim that is left alone has no mode's colour.
     pub(crate) fn new(name: &str, line: &Line, index: usize) -> Bar {
-        let slot = (line.mode != IDLE).then(|| slot(&line.mode, index));
+        let slot = (line.sends != Sends::Idle).then(|| slot(&line.mode, index));
         Bar { name: name.to_owned(), slot, value: line.p50, p99: line.p99 }
     }
 
@@ -72,7 +72,8 @@ mod tests {
 
     #[test]
     fn what_is_twice_as_much_is_twice_as_long_and_the_longest_figure_has_room() {
-        let line = |value| Line { mode: IDLE.to_owned(), p50: value, p99: value };
+        let line =
+            |value| Line { mode: "idle".to_owned(), sends: Sends::Idle, p50: value, p99: value };
         let bar = |name: &str, value| Bar::new(name, &line(value), 0);
         let group = Bars { name: "g".to_owned(), bars: vec![bar("a", 5.0), bar("bb", 10.0)] };
         let (svg, (width, height)) = bars(&[group], "ns", 300.0);

@@ -36,7 +36,7 @@ pub fn synthetic_rounds() -> Record {
         (params, pairs(copy * 1e6 / 8.0, &[1.0, *nt, *vmsplice], noise))
     };
     let cells = (0..).zip(&ROUNDS).map(cell);
-    synthetic("rounds", rated(&["copy", "nt", "vmsplice"], cells))
+    synthetic("rounds", rated(&["plain", "hinted", "vmsplice"], cells))
 }
 
 /// The three published configurations, as if repeated here.
@@ -56,7 +56,7 @@ pub fn synthetic_published() -> Record {
         let noise = |pair, position| jitter(cell, pair, position);
         (params, pairs(copy * 1e6 / 8.0, &[1.0, nt], noise))
     });
-    let mut record = synthetic("published", rated(&["copy", "nt"], cells));
+    let mut record = synthetic("published", rated(&["plain", "hinted"], cells));
     record.samples.iter_mut().for_each(|sample| sample.phases_ns.clear());
     record
 }
@@ -78,7 +78,7 @@ pub fn synthetic_sweep() -> Record {
             }
         }
     }
-    synthetic("sweep", rated(&["copy", "nt"], cells))
+    synthetic("sweep", rated(&["plain", "hinted"], cells))
 }
 
 /// Fifteen pairs of modes that do so many times this rate.
@@ -94,7 +94,7 @@ pub fn synthetic_retention() -> Record {
         "family": "unix", "form": "victim", "object_bytes": MIB, "dataset_bytes": 256 * MIB,
         "sockets": 64, "in_flight_bytes": 64 * MIB, "hot_set_bytes": 6400,
     }));
-    let walks_ns = [("copy", 1000), ("idle", 500), ("nt", 800)];
+    let walks_ns = [("plain", 1000), ("idle", 500), ("hinted", 800)];
     let cell = (params, [[5_000_000_000_u64; 3]; 5]);
     let mut record = synthetic("retention", rated(&walks_ns.map(|(mode, _)| mode), [cell]));
     record.header.experiment = "retention".into();
@@ -108,7 +108,7 @@ pub fn synthetic_retention() -> Record {
 
 /// A record with a header and a machine, and nothing measured.
 pub fn synthetic_empty(name: &str) -> Record {
-    synthetic(name, testing::record(&["copy"], &[]))
+    synthetic(name, testing::record(&["plain"], &[]))
 }
 
 fn synthetic(name: &str, record: Record) -> Record {
@@ -128,9 +128,9 @@ fn synthetic(name: &str, record: Record) -> Record {
 
 /// The record as of a kernel without the flag: no samples of `nt`, a line that says why.
 pub fn without_nt(mut record: Record) -> Record {
-    record.samples.retain(|sample| sample.mode != "nt");
+    record.samples.retain(|sample| sample.mode != "hinted");
     let why = "this kernel has no MSG_NTCOPY; try --kernel um";
-    record.unavailable.push(Unavailable { mode: "nt".into(), why: why.into(), cell: None });
+    record.unavailable.push(Unavailable { mode: "hinted".into(), why: why.into(), cell: None });
     record
 }
 
@@ -165,7 +165,7 @@ pub fn with_hardware(mut record: Record, counted: &[&str], why: &str) -> Record 
     for sample in &mut record.samples {
         for name in counted {
             // A non-temporal copy reads no line of what it writes to.
-            let times = if sample.mode == "nt" { 1 } else { 2 };
+            let times = if sample.mode == "hinted" { 1 } else { 2 };
             sample.counters.insert((*name).to_owned(), sample.bytes * times);
         }
     }

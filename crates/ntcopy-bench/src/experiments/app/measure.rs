@@ -15,10 +15,10 @@ use crate::run::{CpuClock, Failure, Stop, ns, stay_on};
 use crate::sample::driver::{Lanes, available};
 use crate::sample::{
     At, CLIENT_AND_SERVER, Context, Experiment, Halt, MeasureError, Options, Outcome, Recording,
-    cpu_phases,
+    cpu_phases, named,
 };
 use ntcopy_record::stats::{P99, rate};
-use ntcopy_record::{ExperimentKind, Sample};
+use ntcopy_record::{ExperimentKind, Mode, Sample};
 
 /// Sets schedules of large values apart from those of multigets.
 const LARGE_SEED: u64 = 1 << 63;
@@ -37,8 +37,8 @@ struct Servers<'a> {
 }
 
 impl Experiment for Plan {
-    fn identity(&self) -> (ExperimentKind, String) {
-        (ExperimentKind::App, AppMode::Copy.to_string())
+    fn identity(&self) -> (ExperimentKind, Vec<Mode>) {
+        (ExperimentKind::App, named(&self.modes))
     }
 
     /// Servers are started anew for each group, which has samples of all cells.
@@ -107,7 +107,7 @@ impl Servers<'_> {
     }
 
     fn offered(&self) -> Result<Vec<Offered>, Failure> {
-        let Some(server) = self.server(AppMode::Copy) else {
+        let Some(server) = self.server(AppMode::Plain) else {
             let nothing = Offered { small_per_1000_s: 1, large_per_1000_s: None };
             return Ok(vec![nothing; self.plan.cells.len()]);
         };

@@ -9,10 +9,10 @@ use super::trigger::{self, Trigger, Triggers};
 use super::{Call, LINE_BYTES, Level, NOTHING, Plan};
 use crate::run::{Failure, ns, stay_on};
 use crate::sample::driver::{At, Context, Experiment, Halt, Recording, available};
-use crate::sample::{MeasureError, Outcome};
+use crate::sample::{MeasureError, Outcome, named};
 use ntcopy_record::stats::footprint::{DISPLACED, param};
 use ntcopy_record::stats::median;
-use ntcopy_record::{ExperimentKind, Params, Sample};
+use ntcopy_record::{ExperimentKind, Mode, Params, Sample};
 
 /// Parts of a cache that may be primed, the largest that fits. The lines lie in twice as much
 /// memory, so that half of a cache is spread over all of it.
@@ -51,8 +51,8 @@ struct Row {
 }
 
 impl Experiment for Plan {
-    fn identity(&self) -> (ExperimentKind, String) {
-        (ExperimentKind::Footprint, NOTHING.to_owned())
+    fn identity(&self) -> (ExperimentKind, Vec<Mode>) {
+        (ExperimentKind::Footprint, [named(&[NOTHING]), named(&self.calls)].concat())
     }
 
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {

@@ -292,7 +292,7 @@ pub fn unavailable(call: Call) -> Result<Option<String>, Failure> {
     if call.kind == Kind::TcpHinted && socket::kernel_support() == Support::Module {
         return Ok(Some("the module takes no TCP".to_owned()));
     }
-    if call.kind.is_hinted() { run::unavailable(Mode::Nt) } else { Ok(None) }
+    if call.kind.is_hinted() { run::unavailable(Mode::Hinted) } else { Ok(None) }
 }
 
 #[cfg(test)]

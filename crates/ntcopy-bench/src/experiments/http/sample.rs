@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use ntcopy_record::stats::{P99, THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{ExperimentKind, Sample};
+use ntcopy_record::{ExperimentKind, Mode, Sample};
 
 use super::run::{self, BodyReader, Client, Data, Meter, Running, Scratch, Setup, Window};
 use super::{HttpCell, HttpForm, HttpPlan, Stack, Way};
@@ -39,8 +39,8 @@ struct Bench<'a> {
 }
 
 impl Experiment for HttpPlan {
-    fn identity(&self) -> (ExperimentKind, String) {
-        (ExperimentKind::Http, HttpPlan::baseline(self))
+    fn identity(&self) -> (ExperimentKind, Vec<Mode>) {
+        (ExperimentKind::Http, self.ways.iter().map(|way| self.mode(*way)).collect())
     }
 
     fn caveats(&self) -> Vec<String> {

@@ -1,4 +1,4 @@
-use super::HttpMode::{Auto, Copy, Nt, Sendfile};
+use super::HttpMode::{Auto, Hinted, Plain, Sendfile};
 use super::Stack::{self, HaproxyExample, HaproxyNginx, StoragedProxyd};
 use super::*;
 
@@ -6,12 +6,17 @@ fn made(settings: &Settings) -> HttpPlan {
     plan(settings, &Cpus::two()).unwrap()
 }
 
+/// The name of the mode that the others are compared with.
+fn baseline(plan: &HttpPlan) -> String {
+    plan.name(plan.ways[0])
+}
+
 #[test]
 fn a_plan_of_nothing_asked_is_the_defaults() {
     let plan = made(&Settings::default());
     let names: Vec<String> = plan.ways.iter().map(|way| plan.name(*way)).collect();
-    assert_eq!(names, ["copy", "nt", "sendfile"]);
-    assert_eq!(plan.baseline(), "copy");
+    assert_eq!(names, ["plain", "hinted", "sendfile"]);
+    assert_eq!(baseline(&plan), "plain");
     // Every combination without a pause, and then on a schedule.
     let half = plan.cells.len() / 2;
     let closed = plan.cells.iter().filter(|cell| cell.form == HttpForm::Closed).count();
@@ -46,21 +51,21 @@ fn daemons_are_started_for_each_group_or_as_often_as_was_asked() {
 fn the_first_stack_is_the_baseline_and_a_mode_is_where_a_stack_has_it() {
     let settings = Settings {
         stacks: vec![HaproxyNginx, StoragedProxyd],
-        modes: vec![Nt, Auto],
+        modes: vec![Hinted, Auto],
         ..Settings::default()
     };
     let plan = made(&settings);
     let ways: Vec<(Stack, HttpMode)> = plan.ways.iter().map(|way| (way.stack, way.mode)).collect();
     let expected = [
-        (HaproxyNginx, Copy),
-        (HaproxyNginx, Nt),
-        (StoragedProxyd, Copy),
-        (StoragedProxyd, Nt),
+        (HaproxyNginx, Plain),
+        (HaproxyNginx, Hinted),
+        (StoragedProxyd, Plain),
+        (StoragedProxyd, Hinted),
         (StoragedProxyd, Auto),
     ];
     assert_eq!(ways, expected);
-    assert_eq!(plan.baseline(), "haproxy+nginx:copy");
-    assert_eq!(plan.name(plan.ways[3]), "storaged+proxyd:nt");
+    assert_eq!(baseline(&plan), "haproxy+nginx:plain");
+    assert_eq!(plan.name(plan.ways[3]), "storaged+proxyd:hinted");
 }
 
 #[test]
@@ -74,9 +79,9 @@ fn another_baseline_stands_first_and_copy_is_there_if_it_was_asked_for() {
     let plan = made(&settings);
     let names: Vec<String> = plan.ways.iter().map(|way| plan.name(*way)).collect();
     assert_eq!(names, ["haproxy+nginx:sendfile", "storaged+proxyd:sendfile"]);
-    assert_eq!(plan.baseline(), "haproxy+nginx:sendfile");
-    let with_copy = made(&Settings { modes: vec![Copy, Sendfile], ..settings.clone() });
-    assert_eq!((with_copy.ways.len(), with_copy.baseline()), (4, plan.baseline()));
+    assert_eq!(baseline(&plan), "haproxy+nginx:sendfile");
+    let with_copy = made(&Settings { modes: vec![Plain, Sendfile], ..settings.clone() });
+    assert_eq!((with_copy.ways.len(), baseline(&with_copy)), (4, baseline(&plan)));
     let not_theirs = Settings { baseline: Some(Auto), ..settings };
     let error = super::plan(&not_theirs, &Cpus::two()).unwrap_err().to_string();
     assert!(error.starts_with("--baseline auto: haproxy+nginx"), "{error}");
@@ -128,7 +133,7 @@ fn what_cannot_be_is_refused_with_what_to_change() {
 #[test]
 fn params_say_where_and_how_and_what_was_offered() {
     let settings =
-        Settings { cpus: vec![0, 1, 0], modes: vec![Nt, Sendfile], ..Settings::default() };
+        Settings { cpus: vec![0, 1, 0], modes: vec![Hinted, Sendfile], ..Settings::default() };
     let plan = made(&settings);
     let params = plan.params(&plan.cells[1], Some(123_456));
     assert_eq!(params["form"], "open");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ntcopy_record::stats::{P99, THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{ExperimentKind, Sample};
+use ntcopy_record::{ExperimentKind, Mode, Sample};
 
 use super::{NetCell, NetPlan};
 use crate::experiment::{LoadForm, NetMode};
@@ -12,14 +12,14 @@ use crate::run::Failure;
 use crate::run::net::{Lane, NetClient, Schedule, Traffic};
 use crate::sample::driver::{At, Context, Experiment, Halt, Recording, index};
 use crate::sample::servers::{self, Exchange, NetServer, Taken};
-use crate::sample::{CLIENT_AND_SERVER, MeasureError, Outcome, window_sample};
+use crate::sample::{CLIENT_AND_SERVER, MeasureError, Outcome, named, window_sample};
 
 /// Why TCP's own way says nothing of datagrams.
 const ONLY_TCP: &str = "tx-nocache-copy is for TCP alone";
 
 impl Experiment for NetPlan {
-    fn identity(&self) -> (ExperimentKind, String) {
-        (ExperimentKind::Net, self.sides.modes[0].to_string())
+    fn identity(&self) -> (ExperimentKind, Vec<Mode>) {
+        (ExperimentKind::Net, named(&self.sides.modes))
     }
 
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {

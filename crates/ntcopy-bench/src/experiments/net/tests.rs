@@ -7,7 +7,7 @@ fn made(settings: &Settings) -> NetPlan {
 #[test]
 fn a_plan_of_nothing_asked_is_that_of_2011() {
     let plan = made(&Settings::default());
-    assert_eq!(plan.sides.modes, [NetMode::Copy, NetMode::Nt]);
+    assert_eq!(plan.sides.modes, [NetMode::Plain, NetMode::Hinted]);
     assert_eq!(plan.sides.between, Between::Loopback);
     assert!(plan.cells.iter().all(|cell| cell.transaction_bytes() == 28_000));
     // Every combination without a pause, and then on a schedule.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ntcopy_record::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{ExperimentKind, Params, Sample};
+use ntcopy_record::{ExperimentKind, Mode, Params, Sample};
 use serde::Deserialize;
 
 use self::run::ForkLoop;
@@ -20,7 +20,7 @@ use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, modes, or, params};
 use crate::run::{Failure, ns};
 use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording, index};
-use crate::sample::{MeasureError, Outcome};
+use crate::sample::{MeasureError, Outcome, named};
 
 /// Who writes to the buffer after a fork, while the other process waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,8 +133,8 @@ pub fn plan(settings: &Settings) -> Result<ForkPlan, PlanError> {
 }
 
 impl Experiment for ForkPlan {
-    fn identity(&self) -> (ExperimentKind, String) {
-        (ExperimentKind::Pages, ForkMode::Temporal.to_string())
+    fn identity(&self) -> (ExperimentKind, Vec<Mode>) {
+        (ExperimentKind::Pages, named(&self.modes))
     }
 
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {

@@ -2,21 +2,21 @@
 
 use ntcopy_record::stats::{P50, rate};
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{ExperimentKind, Sample};
+use ntcopy_record::{ExperimentKind, Mode, Sample};
 
 use super::{PingPongCell, PingPongPlan};
 use crate::run::Failure;
 use crate::run::net::{Lane, PingPong, Traffic};
 use crate::sample::driver::{At, Context, Experiment, index};
 use crate::sample::servers::{self, Exchange, Taken};
-use crate::sample::{CLIENT_AND_SERVER, MeasureError, Outcome, window_sample};
+use crate::sample::{CLIENT_AND_SERVER, MeasureError, Outcome, named, window_sample};
 
 /// Messages that are compared before anything is timed.
 const CHECKED_MESSAGES: u32 = 20;
 
 impl Experiment for PingPongPlan {
-    fn identity(&self) -> (ExperimentKind, String) {
-        (ExperimentKind::Pingpong, self.sides.modes[0].to_string())
+    fn identity(&self) -> (ExperimentKind, Vec<Mode>) {
+        (ExperimentKind::Pingpong, named(&self.sides.modes))
     }
 
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {

@@ -177,10 +177,10 @@ proptest! {
 #[test]
 fn a_sweep_has_modes_and_pairs_of_its_own_unless_told_otherwise() {
     let sweep = Settings { sweep: true, ..Settings::default() };
-    assert_eq!(sweep.modes(), [Mode::Copy, Mode::Nt]);
+    assert_eq!(sweep.modes(), [Mode::Plain, Mode::Hinted]);
     assert_eq!(sweep.pairs(), defaults(false).sweep.pairs);
     let told = Settings { modes: vec![Mode::Vmsplice], pairs: Some(9), ..sweep };
-    assert_eq!((told.modes(), told.pairs()), (vec![Mode::Copy, Mode::Vmsplice], 9));
+    assert_eq!((told.modes(), told.pairs()), (vec![Mode::Plain, Mode::Vmsplice], 9));
     let defaults = &defaults(false).sweep;
     let cells = [defaults.sockets.len(), defaults.dataset_bytes.len()];
     assert_eq!(cells.iter().product::<usize>() * defaults.object_bytes.len(), 144);

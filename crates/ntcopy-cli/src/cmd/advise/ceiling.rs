@@ -17,8 +17,6 @@ use serde_json::{Value, json};
 
 use crate::cmd::{Ended, WRONG_BYTE, bench};
 
-/// Plain sends.
-const COPY: &str = "copy";
 /// Below that nobody would notice.
 const NOTICED: f64 = 1.03;
 /// A cell takes some seconds with as many.
@@ -107,9 +105,9 @@ fn read(place: &Path) -> Option<Vec<Ceiling>> {
 /// By the way of copying nothing that gains most.
 fn of_cell(record: &Record, cell: &Cell) -> Option<Ceiling> {
     let number = |name: &str| number(&cell.params, name);
-    let ways = modes(record).into_iter().filter(|mode| *mode != COPY);
+    let ways = modes(record).into_iter().filter(|mode| *mode != record.header.baseline);
     let judged = ways.filter_map(|mode| {
-        let versus = versus(record, cell.cell, mode, COPY, THROUGHPUT)?;
+        let versus = versus(record, cell.cell, mode, &record.header.baseline, THROUGHPUT)?;
         Some((mode.to_owned(), versus))
     });
     let (mode, versus) = judged.max_by(|(_, a), (_, b)| a.ratio.total_cmp(&b.ratio))?;

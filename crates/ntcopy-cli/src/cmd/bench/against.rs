@@ -20,9 +20,9 @@ const LEAST_PAIRS: u32 = 5;
 #[derive(clap::Args)]
 pub struct AgainstArgs {
     /// Boot two kernels in turns, and compare this one: with plain sends of one without the patches
-    /// (unpatched); by each of --modes with one that has the patches in FOLDER, as make series writes
+    /// (stock); by each of --modes with one that has the patches in FOLDER, as make series writes
     /// them; or ntcopy.ko with the patches (module)
-    #[arg(long, value_name = "unpatched|module|FOLDER")]
+    #[arg(long, value_name = "stock|module|FOLDER")]
     against: Option<Against>,
 }
 
@@ -46,8 +46,8 @@ impl AgainstArgs {
 
     /// What a boot measures of the modes that were named; none where no kernels are compared.
     fn modes<M: Clone + FromStr>(&self, asked: &[M]) -> Option<Vec<M>> {
-        let against = self.against.as_ref()?;
-        let default = || against.modes().iter().filter_map(|mode| mode.as_str().parse().ok());
+        self.against.as_ref()?;
+        let default = || Against::MODES.iter().filter_map(|mode| mode.as_str().parse().ok());
         Some(if asked.is_empty() { default().collect() } else { asked.to_vec() })
     }
 
@@ -100,14 +100,14 @@ impl KernelPair<'_> {
 
     /// Whether the question is one.
     pub fn check(&self) -> anyhow::Result<()> {
-        let known = ["copy", "nt", "sendfile"];
+        let known = ["plain", "hinted", "sendfile"];
         let pairs = self.pairs();
         let unknown = self.asked.iter().find(|mode| !known.contains(&mode.as_str()));
         let why = match self.against {
-            Against::Unpatched if unknown.is_some() => {
+            Against::Stock if unknown.is_some() => {
                 let mode = unknown.map(String::as_str).unwrap_or_default();
-                let takes = "copy, nt, and sendfile of http";
-                format!("--modes {mode}: --against unpatched is for {takes}")
+                let takes = "plain, hinted, and sendfile of http";
+                format!("--modes {mode}: --against stock is for {takes}")
             }
             _ if self.common.place.kernel == "host" => {
                 "--against boots two kernels: say --kernel um".to_owned()

@@ -20,9 +20,9 @@ use crate::cmd::{not_available, run as hint, usage};
 pub const EXAMPLES: &str = "\
 Examples:
   ntcopy bench app --kernel um                       memcached, in the kernel with the flag
-  ntcopy bench app --kernel um --quick --modes nt
+  ntcopy bench app --kernel um --quick --modes hinted
   ntcopy bench app --kernel um --connections 16 --large-rate 0.25,0.5,0.75,max    a curve
-  ntcopy bench app --kernel um --against unpatched   relative to a stock kernel
+  ntcopy bench app --kernel um --against stock   relative to a stock kernel
 
 One client asks memcached for 100 hot keys at a time, at random moments, whether or not others \
 have been answered; a latency counts from the moment its request was due. Beside that, connections \
@@ -30,7 +30,7 @@ fetch large values and drop them in the socket unread, at an offered rate or wit
 is the distribution's package, has one thread and listens on a unix socket. Another program: \
 ntcopy try.
 
-Modes: copy (the program as it is, the baseline), idle (the same without large requests), nt \
+Modes: plain (the program as it is, the baseline), idle (the same without large requests), hinted \
 (under `ntcopy run`, its large sends hinted). Servers are started again for each mode and pair.
 
 A booted kernel has one CPU for program and client, or two with --own-caches. There and on this \
@@ -86,7 +86,7 @@ impl AppArgs {
     }
 
     fn plan(&self, program: &Path, cpus: &Cpus) -> Result<Plan, PlanError> {
-        let hinting: BTreeMap<AppMode, Hinting> = [(AppMode::Nt, self.hinted(program))].into();
+        let hinting: BTreeMap<AppMode, Hinting> = [(AppMode::Hinted, self.hinted(program))].into();
         let settings = self.against.settings(&self.settings, &self.settings.modes, one_boot);
         app::plan(&settings, program.to_path_buf(), hinting, cpus)
     }

@@ -14,10 +14,10 @@ use crate::cmd::usage;
 pub const EXAMPLES: &str = "\
 Examples:
   ntcopy bench http --kernel um                   storaged and proxyd, in the kernel with the flag
-  ntcopy bench http --kernel um --against unpatched --sndbuf 4MiB     relative to a stock kernel
-  ntcopy bench http --kernel um --against unpatched --modes nt,sendfile   and the ceiling
+  ntcopy bench http --kernel um --against stock --sndbuf 4MiB     relative to a stock kernel
+  ntcopy bench http --kernel um --against stock --modes hinted,sendfile   and the ceiling
   ntcopy bench http --quick                       on this kernel, in a minute
-  ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes copy
+  ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes plain
   ntcopy bench http --stack haproxy+nginx,storaged+proxyd --modes sendfile --baseline sendfile
   ntcopy bench http --kernel um --stack haproxy+nginx --nginx-buffer 1MiB    files read, not sendfile
   ntcopy bench http --kernel um --stack haproxy+storaged          HAProxy before a hinted backend
@@ -29,7 +29,7 @@ connection asks again as soon as it is answered: how much goes through, and what
 each process. On a schedule, requests come at an offered rate, the same in every mode, whether or \
 not others have been answered: how long does an answer take, from the moment its request was due?
 
-Modes: copy (plain sends, the baseline), nt (hinted), sendfile (the backend copies nothing); storaged also has auto. backend.c is \
+Modes: plain (the baseline), hinted, sendfile (the backend copies nothing); storaged also has auto. backend.c is \
 examples/backend.c, which the system's C compiler makes here. nginx as the backend, and its \
 proxy, get the hint from `ntcopy run`; before the others a proxy is as it is. Proxies and backends \
 are started again for each pair, because which memory a process got changes its speed by a few \
@@ -37,7 +37,7 @@ percent, in any mode.
 
 With --against connections ask without a pause, because a rate would be another one in each boot.
 
-With several stacks a mode is called STACK:MODE. The baseline is the first stack's copy, or what \
+With several stacks a mode is called STACK:MODE. The baseline is the first stack's plain, or what \
 --baseline says, and the offered rate is a part of what the baseline does without a pause.";
 
 #[derive(clap::Args)]
@@ -70,7 +70,7 @@ pub fn run(common: &Common, args: &HttpArgs) -> anyhow::Result<ExitCode> {
         let (stack, mode) = line.mode.rsplit_once(':').unwrap_or(("", &line.mode));
         let names_mode = args.settings.modes.iter().any(|asked| asked.as_str() == mode);
         let names_stack = args.settings.modes.is_empty()
-            && mode == args.settings.baseline.unwrap_or(HttpMode::Copy).as_str()
+            && mode == args.settings.baseline.unwrap_or(HttpMode::Plain).as_str()
             && args.settings.stacks.iter().any(|asked| asked.as_str() == stack);
         names_mode || names_stack
     };

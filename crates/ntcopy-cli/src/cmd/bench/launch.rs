@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ntcopy_bench::alone::Alone;
+use ntcopy_bench::experiments::pages::fork::ForkMode;
 use ntcopy_bench::guest::blocks::{self, BlocksError};
 use ntcopy_bench::guest::{self, Bootable, GuestError, Needs, Request};
 use ntcopy_bench::machine;
@@ -15,7 +16,7 @@ use ntcopy_bench::run::{self, Stop};
 use ntcopy_bench::sample::{self, Experiment, MeasureError, Options, Progress};
 use ntcopy_kernel::Kind;
 use ntcopy_kernel::boot::HostCpus;
-use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Unavailable, beside, stats};
+use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Sends, Unavailable, beside, stats};
 
 use super::against::KernelPair;
 use super::args::{Common, Place};
@@ -323,7 +324,10 @@ fn say_caveats(caveats: Vec<String>) {
 
 /// Why no hinted mode was measured, if some were to be.
 fn lacks_hints(record: &Record) -> Option<&str> {
-    let is_hinted = |mode: &str| matches!(mode.rsplit(':').next(), Some("nt" | "nt-copy"));
+    // Pages that the kernel copies have a setting in the place of a hint.
+    let of_pages = [ForkMode::Nt, ForkMode::NtCopy].map(ForkMode::as_str);
+    let is_hinted =
+        |mode: &str| record.header.sends(mode) == Sends::Hinted || of_pages.contains(&mode);
     let missing =
         record.unavailable.iter().find(|line| line.cell.is_none() && is_hinted(&line.mode));
     let is_measured = record.samples.iter().any(|sample| is_hinted(&sample.mode));

@@ -23,7 +23,7 @@ answered: transactions per second, CPU time of client and server for each, and h
 a schedule, requests come at an offered rate, the same in every mode, whether or not others have \
 been answered: how long does a response take, from the moment its request was due?
 
-Modes: copy (plain sends, the baseline), nt (with MSG_NTCOPY); with --veth also nocache, the feature tx-nocache-copy of both devices. Both \
+Modes: plain (the baseline), hinted (with MSG_NTCOPY); with --veth also nocache, the feature tx-nocache-copy of both devices. Both \
 sides send alike.
 
 --veth puts client and server into two network namespaces that this program makes, joined by a pair \
@@ -33,13 +33,13 @@ in is not touched. This takes root, or a system that lets users make namespaces.
 pub const PINGPONG_EXAMPLES: &str = "\
 Examples:
   ntcopy bench pingpong --kernel um                          in the kernel with the flag
-  ntcopy bench pingpong --family udp --message 256 --duration 10 --modes copy
+  ntcopy bench pingpong --family udp --message 256 --duration 10 --modes plain
   ntcopy bench pingpong --family tcp --message 14000,60000 --cpus 0,1
 
 A message goes, comes back, and the next one goes, as `sockperf ping-pong` does it. A latency is \
 half of a round trip's time. Modes are compared by interleaved samples.
 
-Modes: copy (plain sends, the baseline), nt (with MSG_NTCOPY). Both sides send alike. Messages below a page are never \
+Modes: plain (the baseline), hinted (with MSG_NTCOPY). Both sides send alike. Messages below a page are never \
 copied non-temporally: there the modes show what asking costs.";
 
 pub fn net(common: &Common, settings: &net::Settings) -> anyhow::Result<ExitCode> {

@@ -13,12 +13,12 @@ pub const EXAMPLES: &str = "\
 Examples:
   ntcopy bench retention --kernel um                   256 KiB on one socket, 1 MiB on 64
   ntcopy bench retention --kernel um --hot-set 256KiB,1MiB --sockets 64
-  ntcopy bench retention --kernel um --against unpatched     relative to a stock kernel
+  ntcopy bench retention --kernel um --against stock     relative to a stock kernel
 
 What do large sends cost another program on this CPU? That program has a hot set, reads it line \
 after line in random order after every send, on the sender's CPU, and times itself. The traffic \
 beside it is the same in every mode; idle is the time without traffic. A booted kernel is put on one \
-CPU of the host, so that both share its caches. Modes: copy, nt. What a copy in user \
+CPU of the host, so that both share its caches. Modes: plain, hinted. What a copy in user \
 space leaves of a cache is told by ntcopy footprint.";
 
 #[derive(clap::Args)]

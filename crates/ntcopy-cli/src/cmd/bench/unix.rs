@@ -17,7 +17,7 @@ Examples:
   ntcopy bench unix --kernel um --sweep               everywhere: 72 cells, some minutes
   ntcopy bench unix --kernel um --sweep --quick --family tcp,udp
   ntcopy bench unix --kernel um --published           the three published configurations
-  ntcopy bench unix --kernel um --against unpatched   relative to plain sends of a stock kernel
+  ntcopy bench unix --kernel um --against stock   relative to plain sends of a stock kernel
   ntcopy bench unix --kernel um --against module      ntcopy.ko relative to the patches
   ntcopy bench unix --kernel um --against out/series/7.3     relative to other patches
   ntcopy bench unix --kernel um --beside 64KiB        a small sender beside a bulk one
@@ -26,7 +26,7 @@ With --sockets or --sweep a round fills every socket with one object and then dr
 the bytes in flight are exactly sockets x object. Without them, sender and reader run freely on one \
 socket.
 
-Modes: copy (a plain send, the baseline), nt (with MSG_NTCOPY), vmsplice (no copy at all; its buffer must not be touched again until the \
+Modes: plain (the baseline), hinted (with MSG_NTCOPY), vmsplice (no copy at all; its buffer must not be touched again until the \
 reader is done with it).";
 
 #[derive(clap::Args)]

@@ -52,13 +52,13 @@ impl Setup<'_> {
 }
 
 pub(super) fn storaged(
-    mode: &str,
+    mode: HttpMode,
     (workers, objects): (u32, u64),
     data: &Path,
     at: &Endpoint,
 ) -> Result<Command, Failure> {
     let mut command = Command::new(Program::Storaged.find().map_err(Failure::Limit)?);
-    command.args(["--log-level", "warn", "--mode", mode]);
+    command.args(["--log-level", "warn", "--mode", storaged_mode(mode)]);
     // Every body is hinted in a hinted mode, whatever its length.
     command.arg("--min-bytes").arg(uapi::MIN_BYTES.to_string());
     command.arg("--workers").arg(workers.to_string());
@@ -69,11 +69,19 @@ pub(super) fn storaged(
     Ok(command)
 }
 
+/// A mode in storaged's own words.
+fn storaged_mode(mode: HttpMode) -> &'static str {
+    match mode {
+        HttpMode::Auto | HttpMode::Sendfile => mode.as_str(),
+        HttpMode::Hinted | HttpMode::Plain => proxy_mode(mode),
+    }
+}
+
 /// What proxyd does with what it writes itself. A backend that copies nothing leaves heads.
 fn proxy_mode(mode: HttpMode) -> &'static str {
     match mode {
-        HttpMode::Nt | HttpMode::Auto => "nt",
-        HttpMode::Copy | HttpMode::Sendfile => "copy",
+        HttpMode::Hinted | HttpMode::Auto => "nt",
+        HttpMode::Plain | HttpMode::Sendfile => "copy",
     }
 }
 
@@ -134,7 +142,7 @@ pub fn example_backend(
         return Err(Failure::Limit("backend.c listens on a unix socket alone".to_owned()));
     };
     let sends = match setup.way.mode {
-        HttpMode::Nt => uapi::MIN_BYTES.to_string(),
+        HttpMode::Hinted => uapi::MIN_BYTES.to_string(),
         HttpMode::Sendfile => "sendfile".to_owned(),
         _ => "0".to_owned(),
     };
@@ -156,7 +164,7 @@ fn program(setup: &Setup<'_>, program: Program) -> Result<Command, Failure> {
 pub fn hinted(mode: HttpMode, program: &Path) -> Command {
     let mut command;
     match mode {
-        HttpMode::Nt => {
+        HttpMode::Hinted => {
             // The link in /proc, not the name behind it: the file may have been replaced since.
             command = Command::new("/proc/self/exe");
             command.args(["run", "--family", "unix,tcp", "--"]).arg(program);

@@ -10,6 +10,7 @@ use super::body_reader::seed;
 use super::commands::{Example, storaged};
 use super::daemon::Daemon;
 use super::scratch::Scratch;
+use crate::experiments::http::HttpMode;
 use crate::experiments::http::{Backend, HttpCell, Stack};
 use crate::experiments::turns::program::Endpoint;
 use crate::run::{Failure, Stop, pattern};
@@ -100,7 +101,8 @@ fn store(
 ) -> Result<(), Failure> {
     let socket = data.with_extension("sock");
     let at = Endpoint::Unix(socket.clone());
-    let mut storaged = Daemon::start("storaged", storaged("copy", (1, 0), data, &at)?, None)?;
+    let mut storaged =
+        Daemon::start("storaged", storaged(HttpMode::Plain, (1, 0), data, &at)?, None)?;
     storaged.program.accepts(&at, patience, stop)?;
     let failed = || Failure::io("cannot store an object");
     let mut stream = UnixStream::connect(&socket).map_err(failed())?;

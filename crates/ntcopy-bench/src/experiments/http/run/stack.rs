@@ -49,7 +49,7 @@ fn cannot_be_hinted(mode: HttpMode, program: &Path) -> Result<Option<String>, Fa
         return Ok(None);
     }
     // A kernel without the flag says so in words of its own.
-    if let Some(why) = run::unavailable(Mode::Nt)? {
+    if let Some(why) = run::unavailable(Mode::Hinted)? {
         return Ok(Some(why));
     }
     let text = String::from_utf8_lossy(&output.stderr);
@@ -111,7 +111,7 @@ impl Running {
             Program::Storaged => {
                 let extent = (setup.plan.workers, setup.cell.objects());
                 let (mode, folder) = (setup.way.mode, data.folder_of_ours(setup.folder)?);
-                let mut command = commands::storaged(mode.as_str(), extent, &folder, &between)?;
+                let mut command = commands::storaged(mode, extent, &folder, &between)?;
                 if let Some(bytes) = setup.plan.settings.sndbuf_bytes {
                     command.arg("--sndbuf").arg(bytes.to_string());
                 }
@@ -161,7 +161,10 @@ impl Running {
             HttpMode::Auto => Due::Anything,
             _ => Due::AtLeast(bytes / 100 * least_percent(self.way)),
         };
-        let what = format!("{} sent {bytes} bytes of bodies", self.way);
+        let what = {
+            let Way { stack, mode } = self.way;
+            format!("{stack} in mode {mode} sent {bytes} bytes of bodies")
+        };
         proof.check(&what, self.way.mode.sends(), due)
     }
 
