@@ -82,7 +82,7 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
         let sends = looking.map(Looking::finish);
         let mut all = told(&watch.programs, &seen, &records);
         if let (Some(told), Some(sends)) = (all.first_mut(), sends) {
-            told.sends = told.advice.as_ref().map(|_| sends);
+            told.hear(sends);
         }
         if all.is_empty() {
             return Err(not_available("it ended before anything was seen"));
@@ -140,7 +140,9 @@ struct Told<'s> {
     program: &'s Program,
     series: &'s Series,
     in_flight: Percentiles,
-    /// None of a program that sent nothing while it was looked at.
+    /// Whether it sent nothing while it was looked at.
+    is_idle: bool,
+    /// What the records say; nothing of an idle program, or where its sends have the answer.
     advice: Option<Advice>,
     /// How long its sends are, where that was looked at and it sent any.
     sends: Option<Sends>,
@@ -153,16 +155,33 @@ impl Told<'_> {
         samples.iter().any(|sum| !sum.beyond.is_empty() || sum.unseen_readers > 0)
     }
 
+    /// The length of its sends has the answer, and what is in flight says how much there is to be
+    /// had: it contradicts nothing.
+    fn hear(&mut self, sends: Sends) {
+        if self.is_idle {
+            return;
+        }
+        let has_answer = match sends.is_large() {
+            Some(false) => true,
+            Some(true) => self.in_flight.p50 == 0,
+            None => false,
+        };
+        if has_answer {
+            self.advice = None;
+        }
+        self.sends = Some(sends);
+    }
+
     /// Why there is no advice: what is measured without load says nothing of the load.
     fn idle(&self) -> Option<&'static str> {
         let is_connected = self.series.samples.iter().any(|sum| sum.sockets > 0);
-        match (&self.advice, is_connected) {
-            (Some(_), _) => None,
-            (None, true) => Some(
+        match (self.is_idle, is_connected) {
+            (false, _) => None,
+            (true, true) => Some(
                 "Nothing of it was in flight: it is idle, or what it sends is read at once. Ask \
                  again under load.",
             ),
-            (None, false) => Some("Nothing is connected to it: ask again under load."),
+            (true, false) => Some("Nothing is connected to it: ask again under load."),
         }
     }
 
@@ -199,7 +218,7 @@ fn told<'s>(programs: &'s [Program], seen: &'s Seen, records: &[Record]) -> Vec<
         let in_flight = Percentiles::of(series.samples.iter().map(|sum| sum.bytes()))?;
         let is_idle = in_flight.max == 0 && series.tcp_sent_bytes == 0;
         let advice = (!is_idle).then(|| advice::for_program(&records, most(series).seen()));
-        Some(Told { program, series, in_flight, advice, sends: None })
+        Some(Told { program, series, in_flight, advice, sends: None, is_idle })
     };
     let mut all: Vec<Told<'_>> = programs.iter().zip(&seen.series).filter_map(one).collect();
     all.sort_by_key(|told| std::cmp::Reverse(told.in_flight.p50));

@@ -74,6 +74,12 @@ impl Sends {
         Some(large as f64 / all as f64)
     }
 
+    /// Whether at least a part of the bytes leaves in sends that hints are for; none where nobody
+    /// knows.
+    pub fn is_large(&self) -> Option<bool> {
+        self.large_part().map(|part| part >= LITTLE)
+    }
+
     fn answer(&self) -> &'static str {
         match self.large_part() {
             Some(part) if part >= MOST => "YES",
@@ -155,5 +161,7 @@ mod tests {
         let unknown = Sends::Unknown("only root may".to_owned());
         assert!(unknown.sentence(77).contains("ntcopy set --pid 77"));
         assert_eq!(unknown.object()["large_part"], Value::Null);
+        let large = [traced(&[MIB]), traced(&[4096]), unknown].map(|sends| sends.is_large());
+        assert_eq!(large, [Some(true), Some(false), None]);
     }
 }

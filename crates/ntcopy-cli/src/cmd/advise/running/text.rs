@@ -9,6 +9,7 @@ use ntcopy_record::foreign;
 use ntcopy_report::advice as show;
 use ntcopy_report::text::{about_size, wrapped};
 
+use super::sends::Sends;
 use super::{Full, Told, readers, touchers};
 
 /// Of all processes, so many are listed.
@@ -211,7 +212,7 @@ fn list(all: &[Told<'_>]) -> String {
 
 fn advice(told: &Told<'_>) -> String {
     let Some(advice) = &told.advice else {
-        return wrapped(told.idle().unwrap_or_default());
+        return without_records(told);
     };
     let mut out = format!("For {}\n\n{}", name(told), show::piece(advice));
     if advice.decision == Decision::Set {
@@ -236,6 +237,18 @@ fn advice(told: &Told<'_>) -> String {
         out.push_str(&wrapped(then));
     }
     out
+}
+
+/// Of an idle program, or of one whose sends have the answer.
+fn without_records(told: &Told<'_>) -> String {
+    let is_large = told.sends.as_ref().and_then(Sends::is_large).unwrap_or(false);
+    let read_at_once = "What it sends is read at once: little of it is in flight at a time. What a \
+                        hint brings, `ntcopy try` shows.";
+    match told.idle() {
+        Some(idle) => wrapped(idle),
+        None if is_large => wrapped(read_at_once),
+        None => String::new(),
+    }
 }
 
 fn at_least(told: &Told<'_>) -> &'static str {
