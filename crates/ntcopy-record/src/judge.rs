@@ -179,8 +179,7 @@ impl Claim {
         let (least, most) = (all.iter().min_by(by_ratio)?, all.iter().max_by(by_ratio)?);
         let (least, most) = (least.result(), most.result());
         let mean = geomean(all.iter().copied())?;
-        let verdict = Verdict::from_interval(mean.ci);
-        Some(Claim { all: mean, verdict, cells: all.len(), least, most })
+        Some(Claim { all: mean, verdict: mean.verdict(), cells: all.len(), least, most })
     }
 
     /// `1.20x to 1.90x`: from the cell that gains least to that which gains most.

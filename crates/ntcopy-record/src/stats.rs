@@ -14,7 +14,6 @@ mod sample;
 pub mod turns;
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -41,33 +40,44 @@ pub const MIN_PAIRS: usize = 5;
 /// Bytes of a line of a cache.
 const LINE_BYTES: f64 = 64.0;
 
-/// Ratios that count as equal, where the whole interval lies within.
-pub const EQUAL: RangeInclusive<f64> = 0.97..=1.03;
+/// By how much of 1 a median has to be away from it for somebody to act on it.
+pub const BAR: f64 = 0.03;
+/// By how much of 1 an interval may be away from it where nothing differs.
+const EQUAL_WITHIN: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The whole interval lies above 1.
+    /// The whole interval lies above 1, and the median at least [`BAR`].
     Win,
-    /// The whole interval lies below 1.
+    /// The whole interval lies below 1, and the median at least [`BAR`].
     Loss,
-    /// The interval contains 1 and lies within [`EQUAL`].
+    /// The median lies within [`BAR`] of 1, and the interval within 5 %.
     Equal,
-    /// The interval contains 1 and is wider: nothing is known yet.
+    /// Anything else: nothing is known yet.
     Unresolved,
 }
 
-impl Verdict {
+impl Ratio {
     #[must_use]
-    pub fn from_interval((low, high): (f64, f64)) -> Verdict {
-        match () {
-            () if low > 1.0 => Verdict::Win,
-            () if high < 1.0 => Verdict::Loss,
-            () if EQUAL.contains(&low) && EQUAL.contains(&high) => Verdict::Equal,
-            () => Verdict::Unresolved,
+    pub fn verdict(&self) -> Verdict {
+        let Ratio { ratio, ci: (low, high) } = *self;
+        // A hair, so that 1.03 is 3 % away from 1 in floating point too.
+        let is_away = (ratio - 1.0).abs() >= BAR - 1e-9;
+        let is_near = low >= 1.0 - EQUAL_WITHIN && high <= 1.0 + EQUAL_WITHIN;
+        if is_away && low > 1.0 {
+            Verdict::Win
+        } else if is_away && high < 1.0 {
+            Verdict::Loss
+        } else if !is_away && is_near {
+            Verdict::Equal
+        } else {
+            Verdict::Unresolved
         }
     }
+}
 
+impl Verdict {
     /// `win`, `loss`, `equal`, `unresolved`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -204,7 +214,7 @@ impl Versus {
 
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        Verdict::from_interval(self.ci)
+        self.result().verdict()
     }
 }
 

@@ -114,7 +114,7 @@ pub fn percent(part: f64) -> String {
     format!("{:.0} %", part * 100.0).replace("-0 %", "0 %")
 }
 
-/// A ratio with its 95 % interval: low, high.
+/// A ratio with its interval: low, high.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ratio {
     pub ratio: f64,

@@ -257,8 +257,8 @@ fn unresolved(record: &Record) -> Option<String> {
         spent => format!("; the time for {} was up", count(spent, "cell")),
     };
     Some(format!(
-        "Unresolved: {} of {} results have an interval that holds 1 and is wider than 0.97 to 1.03, by \
-         up to {:.0} % to either side after {most_pairs} pairs{why}. Four times the pairs halve it \
+        "Unresolved: {} of {} results have an interval that is too wide for a win, a loss or equality, by up \
+         to {:.0} % to either side after {most_pairs} pairs{why}. Four times the pairs halve it \
          (--budget SECONDS); processes that are pinned (taskset) and a quieter machine need \
          fewer.",
         wide.len(),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::view::{Grid, with_results};
 
 /// Lines are equivalent lines read.
-const HEADER: [&str; 6] = ["call", "", "lines", "95 % interval", "per KiB", "us"];
+const HEADER: [&str; 6] = ["call", "", "lines", "interval", "per KiB", "us"];
 
 /// A table for each level; a row for each call.
 pub(crate) fn grids(record: &Record) -> Vec<Grid> {

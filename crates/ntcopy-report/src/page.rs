@@ -101,10 +101,10 @@ pub fn html(records: &[Record], command: &[String]) -> String {
     };
     let notes = html! {
         p {
-            "A ratio is the median over interleaved pairs, with a 95 % bootstrap interval. A \
-            whole interval above 1 is a win, below 1 a loss, around 1 and within 0.97 to 1.03 \
-            equal; any other is unresolved. Where the points of a plot have bars, these are \
-            the 95 % intervals."
+            "A ratio is the median over interleaved pairs, with a bootstrap interval that holds it \
+            in 95 of 100 cases; of five pairs it is their span, in 94. A win lies 3 % above 1, a \
+            loss 3 % below, and the whole interval on that side; equal is within 3 %, and the \
+            interval within 5 %; any other is unresolved. Bars in plots are intervals."
         }
     };
     whole(&title, [under, main, notes], command)

@@ -124,7 +124,7 @@ pub(crate) fn check_pairs(pairs: u32) -> Result<u32, PlanError> {
     if pairs >= 5 {
         return Ok(pairs);
     }
-    Err(format!("--pairs {pairs}: a 95 % interval needs at least 5 pairs").into())
+    Err(format!("--pairs {pairs}: an interval needs at least 5 pairs").into())
 }
 
 /// Bounds of numbers of connections: `most` is the experiment's own.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ntcopy_record::stats::looks::{LastLook, Looks};
 use ntcopy_record::stats::{self, MIN_PAIRS, Verdict};
+use ntcopy_record::units::Ratio;
 
 pub struct Pairs<'a> {
     looks: Looks,
@@ -51,9 +52,12 @@ fn is_resolved(
             .filter(|(_, theirs)| **theirs > 0.0)
             .map(|(ours, theirs)| ours / theirs)
             .collect();
-        ratios.len() < MIN_PAIRS
-            || Verdict::from_interval(stats::interval(&ratios, permille)) != Verdict::Unresolved
+        ratios.len() < MIN_PAIRS || result(&ratios, permille).verdict() != Verdict::Unresolved
     })
+}
+
+fn result(ratios: &[f64], permille: u32) -> Ratio {
+    Ratio { ratio: stats::median(ratios), ci: stats::interval(ratios, permille) }
 }
 
 #[cfg(test)]

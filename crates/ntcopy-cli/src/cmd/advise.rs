@@ -23,8 +23,8 @@ Examples:
   ntcopy advise --service nginx --watch      the same for a service, again and again
   ntcopy advise --ceiling                    what there is to gain here at most, on any kernel
 
-Advice is given where every cell that was measured wins, its whole 95 % interval above 1, from some
-size on. Where nothing was measured it names the command that does. Without RECORD it goes by the
+Advice is given where every cell that was measured wins, by 3 % and with its whole interval, from
+some size on. Where nothing was measured it names the command that does. Without RECORD it goes by the
 records of this machine's CPU in the store, wherever it is called; `ntcopy report --out` makes a \
 page of the same ones. Nothing is changed on this machine.
 

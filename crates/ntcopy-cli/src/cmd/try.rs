@@ -39,7 +39,7 @@ In a booted kernel (--kernel auto) each pair has a boot of its own, a second eac
 and the folder that the command was given in can be written there, and what is written is thrown \
 away; --write keeps it. A socket that an earlier server has left there is not in the way.
 
-Turns go on until the interval lies on one side of 1 or within 0.97 to 1.03, or --budget is spent; \
+Turns go on until the answer is a win, a loss or equal, by the bar of 3 %, or --budget is spent; \
 it is looked at after 8, 16, 32, 64 and 128 pairs. There are six in any case; --pairs sets how many.
 
 What counts is the time that the program takes; with --metric a number that it prints (or the \

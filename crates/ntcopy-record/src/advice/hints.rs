@@ -2,7 +2,7 @@
 
 use super::pays::{Pays, name_kernel, say_together};
 use super::{Advice, Decision, Topic, Value};
-use crate::judge::{Claim, Point, Size, cells, hint, ids, losses, of_cells, outcomes, split};
+use crate::judge::{Claim, Point, Size, cells, hint, ids, losses, lost, of_cells, outcomes, split};
 use crate::lists::unique;
 use crate::record::{Cell, ExperimentKind, Machine, Record, number, word};
 use crate::stats::{THROUGHPUT, Verdict, WALKS};
@@ -78,12 +78,14 @@ fn families<'a>(records: &[&'a Record]) -> Vec<&'a str> {
     unique(std::iter::once("unix").chain(measured))
 }
 
-/// The smallest send from which on the cells of no length lose together, out of more data than the
-/// caches hold; none if those of the longest do.
+/// The smallest send from which on no length loses, out of more data than the caches hold; none if
+/// the longest do. A length of which cells lose has to win over all of them.
 fn loses_none_from(cold: &[Point<'_>]) -> Option<u64> {
     let mut from = None;
     for alike in cold.chunk_by(|a, b| a.size == b.size).rev() {
-        if Claim::of(alike).is_some_and(|gain| gain.verdict == Verdict::Loss) {
+        let together = Claim::of(alike).map(|gain| gain.verdict);
+        let has_losses = lost(alike).next().is_some();
+        if together == Some(Verdict::Loss) || has_losses && together != Some(Verdict::Win) {
             break;
         }
         from = Some(alike[0].size.bytes);

@@ -69,12 +69,10 @@ impl Looks {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use super::super::bootstrap::{Middles, Ranked};
-    use super::super::{Verdict, interval};
+    use super::super::{Verdict, interval, median};
     use super::*;
     use crate::random::SplitMix64;
+    use crate::units::Ratio;
 
     #[test]
     fn looks_double_and_the_fifth_is_the_last() {
@@ -108,40 +106,25 @@ mod tests {
         truth * (normal * spread * if is_disturbed { 4.0 } else { 1.0 }).exp()
     }
 
-    /// Intervals of many trials. What is drawn depends on the number of ratios alone, and is drawn once.
-    #[derive(Default)]
-    struct Intervals(BTreeMap<usize, Middles>);
-
-    impl Intervals {
-        fn interval(&mut self, ratios: &[f64], permille: u32) -> (f64, f64) {
-            let mut ranked = Ranked::new(ratios);
-            let middles = self.0.entry(ratios.len()).or_insert_with(|| ranked.drawn_middles());
-            ranked.interval(middles, permille)
-        }
-    }
-
     /// How many of 100 intervals hold the truth, where sampling ends by looks; the time is up after
     /// `most` pairs. Careless intervals are those of 95 %, however often they were looked at.
-    fn held(
-        intervals: &mut Intervals,
-        (truth, spread): (f64, f64),
-        (first, most): (u32, u32),
-        is_careless: bool,
-    ) -> f64 {
+    fn held((truth, spread): (f64, f64), (first, most): (u32, u32), is_careless: bool) -> f64 {
         const TRIALS: u32 = 1000;
         let mut random = SplitMix64(u64::from(first * most) + (truth * 1e4) as u64);
         let mut held = 0;
         for _ in 0..TRIALS {
             let mut looks = Looks::from_pairs(first);
             let mut ratios = Vec::new();
-            let mut ci = |ratios: &[f64], permille: u32| {
-                intervals.interval(ratios, if is_careless { MISSES_PERMILLE } else { permille })
+            let ci = |ratios: &[f64], permille: u32| {
+                interval(ratios, if is_careless { MISSES_PERMILLE } else { permille })
             };
             let last = loop {
                 ratios.push(ratio(&mut random, truth, spread));
                 let pairs = ratios.len() as u32;
-                let resolved =
-                    |permille| Verdict::from_interval(ci(&ratios, permille)) != Verdict::Unresolved;
+                let resolved = |permille| {
+                    let (ratio, ci) = (median(&ratios), ci(&ratios, permille));
+                    Ratio { ratio, ci }.verdict() != Verdict::Unresolved
+                };
                 if let Some(last) = looks.last(pairs, pairs >= most, resolved) {
                     break last;
                 }
@@ -154,13 +137,11 @@ mod tests {
 
     #[test]
     fn intervals_hold_the_truth_as_often_as_they_say_however_sampling_ended() {
-        let mut intervals = Intervals::default();
         let mut least_careless = 100.0_f64;
         for truth in [1.0, 1.02, 1.05] {
             for spread in [0.02, 0.06, 0.2] {
                 for pairs in [(8, 60), (15, 1000)] {
-                    let mut held =
-                        |is_careless| held(&mut intervals, (truth, spread), pairs, is_careless);
+                    let held = |is_careless| held((truth, spread), pairs, is_careless);
                     let careful = held(false);
                     assert!(careful >= 93.0, "{truth} +- {spread}, {pairs:?}: {careful} of 100");
                     least_careless = least_careless.min(held(true));

@@ -5,7 +5,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
 use super::sample::{self, pooled, quantile_ns};
-use super::{EQUAL, LINE_BYTES, THROUGHPUT, Versus, WALKS, median, mode_median, modes, versus};
+use super::{BAR, LINE_BYTES, THROUGHPUT, Versus, WALKS, median, mode_median, modes, versus};
 use crate::record::{COUNTED_PERMILLE, Cell, Counted, Record, Sample, Sends, add_counts, number};
 
 /// What is said of [`Sends::Idle`] in the place of a verdict.
@@ -178,7 +178,7 @@ impl<'a> Measured<'a> {
         });
         let ceilings = copies_nothing.filter_map(|other| gain(&other.mode));
         let ceiling = ceilings.max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
-        if ceiling.ci.0 <= *EQUAL.end() {
+        if ceiling.ci.0 <= 1.0 + BAR {
             return None;
         }
         Some((gain(self.mode)?.ratio - 1.0) / (ceiling.ratio - 1.0))

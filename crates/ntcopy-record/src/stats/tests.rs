@@ -57,14 +57,16 @@ fn a_mode_has_a_median_where_it_has_samples() {
 }
 
 #[test]
-fn the_interval_decides_the_verdict() {
-    assert_eq!(Verdict::from_interval((1.01, 1.2)), Verdict::Win);
-    assert_eq!(Verdict::from_interval((0.8, 0.99)), Verdict::Loss);
-    for ci in [(0.97, 1.03), (1.0, 1.02), (0.98, 1.0), (1.0, 1.0)] {
-        assert_eq!(Verdict::from_interval(ci), Verdict::Equal);
+fn a_verdict_has_an_interval_on_one_side_and_a_bar() {
+    let of = |ratio: f64, ci: (f64, f64)| Ratio { ratio, ci }.verdict();
+    assert_eq!([of(1.1, (1.01, 1.2)), of(1.03, (1.02, 1.04))], [Verdict::Win; 2]);
+    assert_eq!([of(0.9, (0.8, 0.99)), of(0.97, (0.96, 0.98))], [Verdict::Loss; 2]);
+    // A difference that shows, and that nobody would act on, is none.
+    for (ratio, ci) in [(1.0, (0.96, 1.04)), (1.008, (1.002, 1.01)), (0.98, (0.96, 0.99))] {
+        assert_eq!(of(ratio, ci), Verdict::Equal, "{ratio} {ci:?}");
     }
-    for ci in [(0.9, 1.1), (1.0, 1.1), (0.9, 1.0), (0.969, 1.01), (0.99, 1.031)] {
-        assert_eq!(Verdict::from_interval(ci), Verdict::Unresolved, "{ci:?}");
+    for (ratio, ci) in [(1.0, (0.9, 1.1)), (1.02, (1.001, 1.06)), (1.04, (0.99, 1.05))] {
+        assert_eq!(of(ratio, ci), Verdict::Unresolved, "{ratio} {ci:?}");
     }
 }
 

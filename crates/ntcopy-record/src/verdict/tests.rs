@@ -240,7 +240,7 @@ fn the_best_peer_is_another_in_every_cell_and_never_our_own() {
 fn what_is_too_wide_is_said_with_what_to_do() {
     let rates = [800, 1200, 1000, 900, 1100].map(|rate| [1000, rate]);
     let mut record = testing::sends(&["plain", "hinted"], rates);
-    let words = "2 of 2 results have an interval that holds 1 and is wider than 0.97 to 1.03, by up \
+    let words = "2 of 2 results have an interval that is too wide for a win, a loss or equality, by up \
                  to 20 % to either side after 5 pairs. Four times";
     says(&record, &[words]);
     record.looks.push(Look { cell: 0, pairs: 5, misses_permille: 50, end: LookEnd::Budget });

@@ -46,7 +46,7 @@ pub fn html(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison<'_>, command: &[
             h2 { "Cells" }
             p {
                 "A and B are ratios of a mode to its baseline, each measured \
-                interleaved on its own side, with 95 % intervals. B / A is the ratio of \
+                interleaved on its own side, with its interval. B / A is the ratio of \
                 these ratios; its interval draws the pairs of both sides anew."
             }
             h3 { "By mode and metric" }

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 use ntcopy_record::advice::is_round;
-use ntcopy_record::stats::{THROUGHPUT, wins_from};
+use ntcopy_record::stats::{THROUGHPUT, Verdict, wins_from};
+use ntcopy_record::units::Ratio;
 use ntcopy_record::{Cell, ExperimentKind, Record, Sends};
 
 use super::{bars, figure};
@@ -74,9 +75,13 @@ fn hinted(mut chart: Chart, is_hinted: impl Fn(&str) -> bool) -> Option<Chart> {
     plot::finish(chart)
 }
 
+fn is_win(ratio: f64, ci: (f64, f64)) -> bool {
+    Ratio { ratio, ci }.verdict() == Verdict::Win
+}
+
 /// Where a line begins to win at every point; none where it already does at the first.
 fn crossing(line: &Line) -> Option<Mark> {
-    let sized = |point: &Point| (point.at, point.ci.is_some_and(|(low, _)| low > 1.0));
+    let sized = |point: &Point| (point.at, point.ci.is_some_and(|ci| is_win(point.value, ci)));
     let from = wins_from(&line.points.iter().map(sized).collect::<Vec<_>>());
     let (bytes, _) = from.filter(|(_, is_other_below)| *is_other_below)?;
     let label = format!("the hint wins from {} on", text::size(bytes));

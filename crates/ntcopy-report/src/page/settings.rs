@@ -36,7 +36,7 @@ fn table(all: &[Advice]) -> Markup {
                 tr {
                     th scope="col" { "What" }
                     th scope="col" { "Advice" }
-                    th scope="col" { "Gain " small { "95 % interval" } }
+                    th scope="col" { "Gain " small { "interval" } }
                 }
             }
             tbody {

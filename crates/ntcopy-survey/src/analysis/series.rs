@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ntcopy_record::stats::Verdict;
+use ntcopy_record::units::Ratio;
 use serde::{Serialize, Serializer};
 
 use super::Machine;
@@ -33,7 +34,7 @@ pub struct Series {
     pub question: Question,
     /// By size, ascending. At least one.
     pub points: Vec<Point>,
-    /// The smallest size from which on every interval lies above 1.
+    /// The smallest size from which on every size wins.
     pub wins_from_bytes: Option<u64>,
     /// The geometric mean of a machine's ratios from there on, or of all of them where there is no
     /// such size; over machines.
@@ -78,7 +79,8 @@ fn series(question: Question, by_size: &BySize) -> Option<Series> {
 fn point(size_bytes: Option<u64>, answers: &[(usize, One)]) -> Option<Point> {
     let ones: Vec<One> = answers.iter().map(|(_, one)| *one).collect();
     let ratio = Over::of(&ones)?;
-    Some(Point { size_bytes, ratio, verdict: Verdict::from_interval((ratio.low, ratio.high)) })
+    let whole = Ratio { ratio: ratio.median, ci: (ratio.low, ratio.high) };
+    Some(Point { size_bytes, ratio, verdict: whole.verdict() })
 }
 
 /// Each machine's geometric mean over the sizes from one on; of its intervals' ends too, which

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use ntcopy_bench::machine;
 use ntcopy_bench::run::Stop;
 use ntcopy_bench::sample;
-use ntcopy_record::stats::{THROUGHPUT, Versus, modes, versus};
+use ntcopy_record::stats::{THROUGHPUT, Verdict, Versus, modes, versus};
 use ntcopy_record::units::{Bytes, count};
 use ntcopy_record::{Cell, ExperimentKind, Record, number};
 use ntcopy_report::text::wrapped;
@@ -17,8 +17,6 @@ use serde_json::{Value, json};
 
 use crate::cmd::{Ended, WRONG_BYTE, bench};
 
-/// Below that nobody would notice.
-const NOTICED: f64 = 1.03;
 /// A cell takes some seconds with as many.
 const PAIRS: &str = "20";
 const STARTS: &str = "5";
@@ -118,10 +116,10 @@ fn of_cell(record: &Record, cell: &Cell) -> Option<Ceiling> {
 impl Ceiling {
     /// `gain`, `nothing`, `unresolved`: what its interval says of there being something to gain.
     fn outcome(&self) -> &'static str {
-        match self.versus.ci {
-            (low, _) if low > 1.0 => "gain",
-            (_, high) if high <= NOTICED => "nothing",
-            _ => "unresolved",
+        match self.versus.verdict() {
+            Verdict::Win => "gain",
+            Verdict::Loss | Verdict::Equal => "nothing",
+            Verdict::Unresolved => "unresolved",
         }
     }
 
@@ -181,7 +179,7 @@ mod tests {
     #[test]
     fn the_interval_decides_what_is_said() {
         let outcomes =
-            [(1.2, (1.1, 1.3)), (1.0, (0.9, 1.02)), (0.8, (0.7, 0.9)), (1.1, (0.9, 1.3))]
+            [(1.2, (1.1, 1.3)), (1.0, (0.96, 1.02)), (0.8, (0.7, 0.9)), (1.1, (0.9, 1.3))]
                 .map(|(ratio, ci)| ceiling(ratio, ci).outcome());
         assert_eq!(outcomes, ["gain", "nothing", "nothing", "unresolved"]);
         let said = sentences(&[ceiling(1.2, (1.1, 1.3))]);

@@ -113,7 +113,7 @@ impl KernelPair<'_> {
                 "--against boots two kernels: say --kernel um".to_owned()
             }
             _ if pairs < LEAST_PAIRS => {
-                format!("--pairs {pairs}: a 95 % interval needs at least {LEAST_PAIRS} pairs")
+                format!("--pairs {pairs}: an interval needs at least {LEAST_PAIRS} pairs")
             }
             against => match against.check() {
                 Ok(()) => return Ok(()),
