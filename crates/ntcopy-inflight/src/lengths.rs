@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::processes::Pid;
+use crate::processes::{Pid, threads};
 
 /// Where tracefs is, by itself or within debugfs.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -78,7 +78,8 @@ impl Tracing {
     }
 
     fn switch_on(&self, pids: &[Pid]) -> io::Result<()> {
-        let threads: Vec<String> = pids.iter().flat_map(|pid| threads(*pid)).collect();
+        let threads = pids.iter().flat_map(|pid| threads(*pid));
+        let threads: Vec<String> = threads.map(|thread| thread.to_string()).collect();
         self.write("options/event-fork", "1")?;
         self.write("set_event_pid", &threads.join(" "))?;
         self.write(&format!("{EVENT}/enable"), "1")
@@ -115,11 +116,6 @@ fn without_tracefs() -> String {
         true => "only root may read the kernel's tracepoints".to_owned(),
         false => "this kernel has no tracepoints, or tracefs is not mounted".to_owned(),
     }
-}
-
-fn threads(pid: Pid) -> Vec<String> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    tasks.filter_map(|task| task.file_name().into_string().ok()).collect()
 }
 
 /// Reads lines until there are none.

@@ -60,6 +60,12 @@ pub struct Descriptors {
     pub pipes: usize,
 }
 
+/// The numbers of its threads; none of one that has ended.
+pub fn threads(pid: Pid) -> Vec<Pid> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
+}
+
 /// Whether its descriptors may be read; an error if not, or if it has ended.
 pub fn may_be_read(pid: Pid) -> io::Result<()> {
     fs::read_dir(format!("/proc/{pid}/fd")).map(drop)

@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use ntcopy_bench::run::Stop;
 use ntcopy_inflight::follow::{Beyond, Buffers, Family, Sum};
+use ntcopy_inflight::share::{Sampling, Share};
 use ntcopy_inflight::watch::Seen;
 use ntcopy_inflight::{Percentiles, Pid, Program, Series, Watch};
 use ntcopy_record::advice::{self, Advice, InFlight};
@@ -77,12 +78,14 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
     loop {
         // Of all processes together nobody asks how long sends are.
         let pids = if options.all { Vec::new() } else { pids(&watch.programs) };
-        let looking = (!pids.is_empty()).then(|| Looking::start(&pids));
+        let looking = (!pids.is_empty()).then(|| (Looking::start(&pids), Sampling::start(&pids)));
         let seen = watch.look(lasting, &is_over).context("the kernel's socket diagnostics")?;
-        let sends = looking.map(Looking::finish);
+        let heard =
+            looking.map(|(looking, sampling)| (looking.finish(), sampling.map(Sampling::finish)));
         let mut all = told(&watch.programs, &seen, &records);
-        if let (Some(told), Some(sends)) = (all.first_mut(), sends) {
+        if let (Some(told), Some((sends, share))) = (all.first_mut(), heard) {
             told.hear(sends);
+            told.share = Some(share);
         }
         if all.is_empty() {
             return Err(not_available("it ended before anything was seen"));
@@ -144,6 +147,8 @@ struct Told<'s> {
     is_idle: bool,
     /// What the records say; nothing of an idle program, or where its sends have the answer.
     advice: Option<Advice>,
+    /// What part of its CPU time is their copy, or why that is not seen; where it was looked at.
+    share: Option<Result<Share, String>>,
     /// How long its sends are, where that was looked at and it sent any.
     sends: Option<Sends>,
 }
@@ -161,12 +166,7 @@ impl Told<'_> {
         if self.is_idle {
             return;
         }
-        let has_answer = match sends.is_large() {
-            Some(false) => true,
-            Some(true) => self.in_flight.p50 == 0,
-            None => false,
-        };
-        if has_answer {
+        if sends.is_large() == Some(false) || self.in_flight.p50 == 0 {
             self.advice = None;
         }
         self.sends = Some(sends);
@@ -218,7 +218,7 @@ fn told<'s>(programs: &'s [Program], seen: &'s Seen, records: &[Record]) -> Vec<
         let in_flight = Percentiles::of(series.samples.iter().map(|sum| sum.bytes()))?;
         let is_idle = in_flight.max == 0 && series.tcp_sent_bytes == 0;
         let advice = (!is_idle).then(|| advice::for_program(&records, most(series).seen()));
-        Some(Told { program, series, in_flight, advice, sends: None, is_idle })
+        Some(Told { program, series, in_flight, advice, sends: None, share: None, is_idle })
     };
     let mut all: Vec<Told<'_>> = programs.iter().zip(&seen.series).filter_map(one).collect();
     all.sort_by_key(|told| std::cmp::Reverse(told.in_flight.p50));

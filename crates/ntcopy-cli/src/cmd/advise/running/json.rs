@@ -2,6 +2,7 @@
 
 use ntcopy_inflight::Percentiles;
 use ntcopy_inflight::follow::{Family, Sum};
+use ntcopy_inflight::share::Share;
 use ntcopy_inflight::watch::Seen;
 use serde_json::{Map, Value, json};
 
@@ -52,9 +53,17 @@ fn program(told: &Told<'_>, seen: &Seen) -> Value {
         "send_buffers": buffers(told),
         "touched_by": readers(super::touchers(told)),
         "idle": told.idle(),
+        "copy": told.share.as_ref().map(copy),
         "sends": told.sends.as_ref().map(Sends::object),
         "advice": told.advice,
     })
+}
+
+fn copy(share: &Result<Share, String>) -> Value {
+    match share {
+        Ok(share) => json!({"part_of_cpu": share.part(), "samples": share.samples}),
+        Err(why) => json!({"not_available": why}),
+    }
 }
 
 fn percentiles(values: impl Iterator<Item = u64>) -> Value {

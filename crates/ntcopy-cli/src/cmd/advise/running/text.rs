@@ -3,11 +3,12 @@
 use ntcopy::socket::{Support, kernel_support};
 use ntcopy_inflight::Percentiles;
 use ntcopy_inflight::follow::{Family, Sum};
+use ntcopy_inflight::share::Share;
 use ntcopy_inflight::watch::Seen;
 use ntcopy_record::advice::Decision;
 use ntcopy_record::foreign;
 use ntcopy_report::advice as show;
-use ntcopy_report::text::{about_size, wrapped};
+use ntcopy_report::text::{about_size, percent, wrapped};
 
 use super::sends::Sends;
 use super::{Full, Told, readers, touchers};
@@ -93,6 +94,9 @@ fn one(told: &Told<'_>, seen: &Seen) -> String {
     }
     out.push('\n');
     out.push_str(&rates(told, seen));
+    if let Some(share) = told.share.as_ref().filter(|_| told.idle().is_none()) {
+        out.push_str(&wrapped(&copy(share)));
+    }
     out.push_str(&unseen(told));
     out
 }
@@ -143,6 +147,21 @@ fn buffers(full: &Full) -> String {
         ));
     }
     words
+}
+
+/// What part of its CPU time is the copy.
+fn copy(share: &Result<Share, String>) -> String {
+    match share.as_ref().map(|share| share.part()) {
+        Ok(Some(part)) => format!(
+            "{} of its CPU time is the copy of its sends: they become cheaper by no more than that. \
+             What the caches keep for it comes on top, and only `ntcopy try` shows it.",
+            percent(part)
+        ),
+        Ok(None) => "It used too little of a CPU to say what part of that is the copy.".to_owned(),
+        Err(why) => {
+            format!("What part of its CPU time is the copy of its sends is not seen: {why}.")
+        }
+    }
 }
 
 fn rates(told: &Told<'_>, seen: &Seen) -> String {
@@ -241,13 +260,13 @@ fn advice(told: &Told<'_>) -> String {
 
 /// Of an idle program, or of one whose sends have the answer.
 fn without_records(told: &Told<'_>) -> String {
-    let is_large = told.sends.as_ref().and_then(Sends::is_large).unwrap_or(false);
+    let is_short = told.sends.as_ref().and_then(Sends::is_large) == Some(false);
     let read_at_once = "What it sends is read at once: little of it is in flight at a time. What a \
                         hint brings, `ntcopy try` shows.";
     match told.idle() {
         Some(idle) => wrapped(idle),
-        None if is_large => wrapped(read_at_once),
-        None => String::new(),
+        None if is_short => String::new(),
+        None => wrapped(read_at_once),
     }
 }
 
