@@ -23,14 +23,16 @@ Examples:
   ntcopy advise --service nginx --watch      the same for a service, again and again
   ntcopy advise --ceiling                    what there is to gain here at most, on any kernel
 
-Advice is given where every cell that was measured wins, by 3 % and with its whole interval, from
-some size on. Where nothing was measured it names the command that does. Without RECORD it goes by the
-records of this machine's CPU in the store, wherever it is called; `ntcopy report --out` makes a \
+Advice is given where every cell that was measured wins, by 3 % and with its whole interval, from \
+some size on. Where nothing was measured it names the command that does. Without RECORD it goes by \
+the records of this machine's CPU in the store, wherever it is called; `ntcopy report --out` makes a \
 page of the same ones. Nothing is changed on this machine.
 
 --pid, --service and --all read the kernel's socket diagnostics and /proc, for ten seconds, and \
-change nothing; one's own processes need no root. What is said of them is of records with about as \
-much in flight.
+change nothing; one's own processes need no root. Of --pid and --service the answer is YES, IN PART, \
+NO or UNKNOWN, by the length of the sends: root sees it by the tracepoint sock:sock_send_length \
+(Linux 6.3), else the counters tell after `ntcopy set --pid`. What part of the CPU time is the copy, \
+root sees by sampling. What is said of bytes in flight is of records with about as much.
 
 --ceiling measures, in some 20 s and without patches, how much faster a chain of client, proxy and
 backend gets when the backend copies nothing; a hint gets a part of that. With --pid the chain has

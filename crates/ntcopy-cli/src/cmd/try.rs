@@ -27,7 +27,8 @@ Examples:
   ntcopy try --kernel auto --load 'curl -so /dev/null --unix-socket /tmp/b.sock http://b/[1-500]' \
 -- ./backend /tmp/b.sock
   ntcopy try --family tcp --load 'wrk -t1 -c16 -d3s --latency http://127.0.0.1:8080/big' -- ./server
-  ntcopy try --kernel auto --load 'redis-benchmark -t get -d 1048576 -n 2000 -q' -- redis-server
+  ntcopy try --kernel auto --load 'head -c 1M /dev/zero | redis-cli -x set key:__rand_int__; \
+redis-benchmark -t get -n 1000 -q' -- redis-server
   ntcopy try --at-least 1.05 --metric 's/^rate: ([0-9.]+) MB.*/\\1/' -- ./sender
 
 A turn is one run of the program; with --load it is the program as a server, started anew, and one \
