@@ -11,6 +11,7 @@ mod glibc;
 mod hints;
 mod in_flight;
 mod pays;
+mod programs;
 mod rows;
 mod run;
 #[cfg(test)]
@@ -18,10 +19,11 @@ mod tests;
 
 use serde::Serialize;
 
-use crate::judge::Claim;
+use crate::judge::{Claim, Parts};
 use crate::record::{Machine, Record};
+use crate::units::Ratio;
 
-pub use hints::is_round;
+pub use hints::{Source, is_round};
 pub use in_flight::{InFlight, for_program};
 
 /// What a piece of advice is about.
@@ -51,7 +53,8 @@ impl Topic {
     pub const FILLS: Topic = program("fills", "libntcopy: fills");
     pub const SENDS: Topic = program("sends", "hinted sends");
     /// Proxy and backend whole.
-    pub const HTTP: Topic = program("http", "storaged and proxyd: hinted responses");
+    pub const HTTP: Topic = program("http", "hinted responses behind a proxy");
+    pub const APP: Topic = program("app", "ntcopy run: small requests beside large ones");
     pub const HOT_SET_SENDS: Topic = program("hot-set-sends", "sends beside a hot set");
 }
 
@@ -80,6 +83,17 @@ pub enum Decision {
     NoEvidence,
     #[serde(rename = "not here")]
     NotHere,
+}
+
+/// What hinted sends come to out of a source in the caches: what is in flight decides there.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Hot {
+    #[serde(flatten)]
+    pub claim: Claim,
+    pub losses: usize,
+    /// With so much in flight and more no cell loses, and some win; none where that is so of no
+    /// number, or of all.
+    pub wins_from_in_flight_bytes: Option<u64>,
 }
 
 /// A value of a setting, for programs that set it.
@@ -111,6 +125,16 @@ pub struct Advice {
     /// What is gained, or lost: ratio and interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<Claim>,
+    /// What a source in the caches gains or loses by the same number, where that was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hot: Option<Hot>,
+    /// What else there is beside the hint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
+    /// Plain sends relative to plain ones of other turns: where that is a win or a loss, the machine is
+    /// not fit to show what a hint does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alike: Option<Ratio>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
     /// The command that would give evidence, or more of it.
@@ -137,6 +161,9 @@ impl Advice {
             why: why.into(),
             records: Vec::new(),
             gain: None,
+            hot: None,
+            parts: None,
+            alike: None,
             value: None,
             run: None,
             wins_from: None,
@@ -194,7 +221,8 @@ pub fn advise(records: &[&Record], target: &Target) -> Vec<Advice> {
     all.extend(rows::LIBRARY.iter().map(|row| row.advice(records, target)));
     let hot_set = hints::hot_set(records, of_unix);
     all.extend(sends);
-    all.extend([rows::DAEMONS.advice(records, target), hot_set]);
+    all.extend(programs::http(records));
+    all.extend([programs::app(records), hot_set]);
     all
 }
 

@@ -8,8 +8,10 @@ use serde::Serialize;
 
 use crate::lists::unique;
 use crate::params::{cell_words, identity};
-use crate::record::{Cell, ExperimentKind, Mode, Record, Sends, number};
-use crate::stats::{self, METRICS, Metric, Tally, Verdict, Versus, geomean, modes, versus};
+use crate::record::{Cell, ExperimentKind, Kernel, Mode, Record, Sends, number};
+use crate::stats::{
+    self, METRICS, Metric, THROUGHPUT, Tally, Verdict, Versus, geomean, modes, versus,
+};
 use crate::units::{Bytes, Ratio, count};
 
 /// How a mode does relative to another, by a metric.
@@ -89,7 +91,7 @@ pub(crate) fn of_cells<'r>(
         for cell in record.cells.iter().filter(|cell| is_about(record, cell)) {
             let key = identity(&cell.params);
             let point = if seen.contains(&key) { None } else { question.of(record, cell) };
-            if let Some(point) = point.filter(|point| point.size != Size::default()) {
+            if let Some(point) = point {
                 seen.insert(key);
                 points.push(point);
             }
@@ -111,6 +113,95 @@ pub(crate) fn hint<'r>(record: &'r Record, metric: &'static str) -> Option<Quest
         metric,
     };
     both.map(question).next()
+}
+
+/// The hinted mode of a record and the plain one that it is held against.
+#[must_use]
+pub fn hinted_and_plain(record: &Record) -> Option<(&str, &str)> {
+    hint(record, THROUGHPUT).map(|question| (question.mode, question.other))
+}
+
+/// What the patches bring: plain sends of the patched kernel relative to those of the stock one.
+fn patches<'r>(record: &'r Record, metric: &'static str) -> Option<Question<'r>> {
+    let header = &record.header;
+    let stock = header
+        .modes
+        .iter()
+        .find(|mode| mode.sends == Sends::Plain && mode.kernel == Some(Kernel::Stock))?;
+    let patched = header.elsewhere(stock, Kernel::Patched)?;
+    Some(Question { mode: &patched.mode, other: &stock.mode, metric })
+}
+
+/// What there is to gain at all: sends that copy nothing relative to plain ones of the same kernel.
+fn at_most<'r>(record: &'r Record, metric: &'static str) -> Option<Question<'r>> {
+    let header = &record.header;
+    let copies_nothing = header.modes.iter().filter(|mode| mode.sends == Sends::CopiesNothing);
+    let both = copies_nothing.filter_map(|mode| Some((mode, header.beside(mode, Sends::Plain)?)));
+    let question = |(mode, plain): (&'r Mode, &'r Mode)| Question {
+        mode: &mode.mode,
+        other: &plain.mode,
+        metric,
+    };
+    both.map(question).next()
+}
+
+/// Three comparisons that stand side by side and are never added up. As JSON, it is what programs
+/// are told; what was not measured is null.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Parts {
+    /// Plain sends of the patched kernel relative to those of the stock one.
+    pub patches: Option<Claim>,
+    /// Hinted sends relative to plain ones of the same kernel.
+    pub hint: Option<Claim>,
+    /// Sends that copy nothing relative to plain ones of the same kernel.
+    pub at_most: Option<Claim>,
+}
+
+/// The three questions of a record, in this order; none of them that it has not the modes for.
+#[must_use]
+pub fn three<'r>(record: &'r Record, metric: &'static str) -> [Option<Question<'r>>; 3] {
+    [patches(record, metric), hint(record, metric), at_most(record, metric)]
+}
+
+impl Parts {
+    /// Of the cells of an experiment that this is about, by the record that has most of the three, so
+    /// that they are of the same cells. None where no record has two.
+    pub(crate) fn of(
+        records: &[&Record],
+        experiment: &ExperimentKind,
+        is_about: &dyn Fn(&Record, &Cell) -> bool,
+    ) -> Option<Parts> {
+        let ours = records.iter().filter(|record| record.header.experiment == *experiment);
+        let parts = |record: &&Record| {
+            let claim = |question: Option<Question<'_>>| {
+                let cells = record.cells.iter().filter(|cell| is_about(record, cell));
+                let points = cells.filter_map(|cell| question?.of(record, cell));
+                Claim::of(&points.collect::<Vec<Point<'_>>>())
+            };
+            let [patches, hint, at_most] = three(record, THROUGHPUT).map(claim);
+            let count = [patches, hint, at_most].iter().flatten().count();
+            (count, record.header.started_unix_ns, Parts { patches, hint, at_most })
+        };
+        let all = ours.map(parts).filter(|(count, ..)| *count > 1);
+        all.max_by_key(|(count, started, _)| (*count, *started)).map(|(.., parts)| parts)
+    }
+}
+
+impl fmt::Display for Parts {
+    /// `patches alone 1.05x (1.02-1.09) in 4 cells; …`
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let told = |claim: &Option<Claim>| match claim {
+            Some(claim) => format!("{claim} in {}", cells(claim.cells)),
+            None => "not measured".to_owned(),
+        };
+        write!(
+            out,
+            "patches alone {}; the hint on top {}; sends that copy nothing {}",
+            told(&self.patches),
+            told(&self.hint),
+            told(&self.at_most)
+        )
+    }
 }
 
 /// What each cell of a record is asked: every mode relative to the baseline, by these metrics.
@@ -265,7 +356,7 @@ pub(crate) fn cells(number: usize) -> String {
 mod tests {
     use super::*;
     use crate::record::testing::{pairs, record};
-    use crate::stats::{SEND_THROUGHPUT, THROUGHPUT};
+    use crate::stats::SEND_THROUGHPUT;
 
     #[test]
     fn every_mode_but_the_baseline_has_a_result_by_each_metric_that_was_taken() {

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::lists::unique;
-use crate::record::{Record, Sample};
+use crate::record::{MISSES_PERMILLE, Record, Sample};
 use crate::units::Ratio;
 
 pub use metric::{
@@ -252,6 +252,38 @@ pub fn versus(record: &Record, cell: u32, mode: &str, other: &str, metric: &str)
     }
     let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs).collect();
     Some(Versus::new(ratios, [&ours, &theirs], record.misses_permille(cell)))
+}
+
+/// The figures of a mode in every second group of a cell, and in the others: alike but for what the
+/// machine does, so that nothing has to be measured for it.
+#[must_use]
+pub fn halves(
+    record: &Record,
+    cell: u32,
+    mode: &str,
+    figure: impl Fn(&Sample) -> Option<f64>,
+) -> [Vec<f64>; 2] {
+    let ours = record.samples.iter().filter(|one| one.cell == cell && one.mode == mode);
+    let mut halves = [Vec::new(), Vec::new()];
+    for sample in ours {
+        halves[(sample.pair % 2) as usize].extend(figure(sample).filter(|figure| *figure > 0.0));
+    }
+    halves
+}
+
+/// The one halves relative to the others, over all cells: how far apart the machine puts what is
+/// alike. None where a half has fewer than two figures.
+#[must_use]
+pub fn alike(cells: &[[Vec<f64>; 2]]) -> Option<Ratio> {
+    let whole = |[odd, even]: &&[Vec<f64>; 2]| odd.len() > 1 && even.len() > 1;
+    let cells: Vec<&[Vec<f64>; 2]> = cells.iter().filter(whole).collect();
+    let logs: f64 = cells.iter().map(|[one, two]| (median(one) / median(two)).ln()).sum();
+    let lists: Vec<(&[f64], &[f64])> =
+        cells.iter().map(|[one, two]| (one.as_slice(), two.as_slice())).collect();
+    (!lists.is_empty()).then(|| Ratio {
+        ratio: (logs / lists.len() as f64).exp(),
+        ci: interval_of_geomean(&lists, MISSES_PERMILLE),
+    })
 }
 
 /// The figures of a mode and of another one in the groups that have both.

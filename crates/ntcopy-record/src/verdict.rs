@@ -1,11 +1,13 @@
 //! Turns results into plain sentences. Pure functions of records.
 
-use crate::judge::{Claim, IN_FLIGHT, Point, Question, cells, least, results, tally, wins_from};
+use crate::judge::{
+    Claim, IN_FLIGHT, Point, Question, cells, hint, least, results, tally, wins_from,
+};
 use crate::lists::{grouped, unique};
 use crate::record::{ExperimentKind, LookEnd, Record, Sends};
 use crate::stats::footprint::LevelFigures;
 use crate::stats::{
-    self, CEILING, METRICS, Measured, THROUGHPUT, Verdict, Versus, is_short, words,
+    self, CEILING, METRICS, Measured, THROUGHPUT, Verdict, Versus, WALKS, is_short, words,
 };
 use crate::units::{count, percent, sentence};
 
@@ -36,6 +38,14 @@ pub fn sentences(record: &Record) -> Vec<String> {
     sentences.extend(unresolved(record));
     sentences.extend(trouble(record));
     sentences
+}
+
+/// The sentence that the hint's own question has: its sends relative to plain ones of the same kernel,
+/// by another program's speed where that was measured.
+#[must_use]
+pub fn of_hint(record: &Record) -> Option<String> {
+    let by = |metric| answer(record, hint(record, metric)?);
+    by(WALKS).or_else(|| by(THROUGHPUT))
 }
 
 /// Mode by mode, metric by metric.
@@ -216,6 +226,7 @@ fn turns_sentences(record: &Record) -> Vec<String> {
         Some(outcome) => {
             let mut said = vec![outcome.sentence()];
             said.extend(outcome.cpu_sentence());
+            said.extend(outcome.alike_sentence());
             said.extend([outcome.counted_sentence(), outcome.advice()]);
             said
         }

@@ -2,7 +2,8 @@
 //! `ntcopy advise`.
 
 use ntcopy_record::advice::{self, Advice, Decision, Target, Topic, Value};
-use ntcopy_record::{Machine, Record, compare, verdict};
+use ntcopy_record::stats::{Verdict, turns};
+use ntcopy_record::{Machine, Record, compare, params, verdict};
 
 use crate::advice::headline;
 use crate::hot;
@@ -14,8 +15,13 @@ pub struct Summary {
     pub cpu: String,
     /// Advice that its records give, by topic.
     pub advice: Vec<Advice>,
+    /// What was found of the user's own programs, each by its name.
+    pub own: Vec<String>,
     /// The title of a page; none where no sends were measured.
     pub answer: Option<String>,
+    /// What patches and hint bring, what there is to gain at all, and what the machine makes of sends
+    /// that are alike, a sentence each.
+    pub beside: Vec<String>,
     /// All of it in a line.
     to_set: String,
     /// What it costs, where sends are to be hinted.
@@ -38,14 +44,17 @@ impl Summary {
         let (Some(answer), Some(sends)) = (&self.answer, sends(&self.advice)) else {
             return vec![labelled("verdict:", &self.sentences.join(" "))];
         };
-        vec![
+        let mut lines: Vec<String> = self.own.iter().map(|own| labelled("yours:", own)).collect();
+        lines.extend([
             labelled("verdict:", answer),
             labelled("to set:", &self.to_set),
             match &self.costs {
                 Some(costs) => labelled("costs:", costs),
                 None => labelled("why:", &sends.why),
             },
-        ]
+        ]);
+        lines.extend(self.beside.iter().map(|beside| labelled("beside:", beside)));
+        lines
     }
 }
 
@@ -79,7 +88,10 @@ pub fn of(machine: &Machine, mut records: Vec<&Record>) -> Summary {
         records.iter().copied().filter(|record| advice::counts(record, machine).is_ok()).collect();
     let mut advice = advice::advise(&counted, &Target::of(machine.clone()));
     advice.retain(|one| !matches!(one.decision, Decision::NoEvidence | Decision::NotHere));
-    let answer = sends(&advice).and_then(answer);
+    let hot = hot::worst(&counted);
+    let kept = hot.as_ref().and_then(hot::Hot::kept);
+    let answer = sends(&advice).and_then(|sends| answer(sends, kept.as_deref()));
+    let beside = sends(&advice).map(beside).unwrap_or_default();
     let told = sends(&advice);
     let to_set = told.filter(|sends| sends.decision == Decision::Set);
     let to_set = to_set.and_then(|sends| sends.setting.clone());
@@ -89,7 +101,7 @@ pub fn of(machine: &Machine, mut records: Vec<&Record>) -> Summary {
     let settings = told.into_iter().map(setting).collect();
     let mut sentences: Vec<String> =
         sends(&advice).map(|sends| sends.why.clone()).into_iter().collect();
-    sentences.extend(hot::worst(&counted).and_then(|hot| hot.sentence()));
+    sentences.extend(hot.and_then(|hot| hot.sentence()));
     if sentences.is_empty() {
         let set = advice.iter().filter(|one| one.decision == Decision::Set);
         sentences.extend(set.map(setting));
@@ -99,7 +111,9 @@ pub fn of(machine: &Machine, mut records: Vec<&Record>) -> Summary {
         let newest = records.first().map(|record| verdict::sentences(record));
         sentences.extend(newest.into_iter().flatten().next());
     }
-    Summary { cpu: machine.cpu_model.clone(), advice, answer, to_set, costs, settings, sentences }
+    let own = own(&counted);
+    let cpu = machine.cpu_model.clone();
+    Summary { cpu, advice, own, answer, beside, to_set, costs, settings, sentences }
 }
 
 /// The advice about sends over unix sockets: always the first about sends.
@@ -107,21 +121,64 @@ fn sends(all: &[Advice]) -> Option<&Advice> {
     all.iter().find(|advice| advice.topic == Topic::SENDS)
 }
 
-/// `Hint sends of 256 KiB and more, out of more data than the caches hold: 1.15x to 1.26x`
-fn answer(sends: &Advice) -> Option<String> {
+/// What was found of each program that was tried, the newest first.
+fn own(records: &[&Record]) -> Vec<String> {
+    let tried = records.iter().filter_map(|record| {
+        let outcome = turns::outcome(record)?;
+        let program = outcome.params.get(turns::PROGRAM).map(params::listed)?;
+        Some((program, format!("{} {}", outcome.sentence(), outcome.advice())))
+    });
+    let mut known: Vec<String> = Vec::new();
+    let mut own = Vec::new();
+    for (program, said) in tried {
+        if !known.contains(&program) {
+            own.push(format!("{program}: {said}"));
+            known.push(program);
+        }
+    }
+    own
+}
+
+/// What hints come to, by where the bytes come from: `Programs that answer from more data than the
+/// caches hold: 1.11x to 1.44x by hinting sends of 256 KiB and more; …`
+fn answer(sends: &Advice, kept: Option<&str>) -> Option<String> {
     let gain = sends.gain.as_ref()?;
     let range = gain.range();
-    let answer = match (sends.decision, &sends.value) {
-        (Decision::Set, Some(Value::Option { value, .. })) => format!(
-            "Hint sends of {} and more, out of more data than the caches hold: {range}",
-            text::size(*value)
-        ),
-        (Decision::Set, _) => format!("Hint large sends: {range}"),
-        (Decision::Leave, _) => format!("Leave hints off here: {gain}"),
-        (Decision::AsItIs, _) => format!("Hints are as fast as plain sends here: {range}"),
-        _ => format!("Whether hints pay here is unresolved: {range}"),
+    let Some(Value::Option { value, .. }) = sends.value.filter(|_| is_set(sends)) else {
+        return Some(match sends.decision {
+            Decision::Leave => format!("Leave hints off here: {gain}"),
+            Decision::AsItIs => format!("Hints are as fast as plain sends here: {range}"),
+            _ => format!("Whether hints pay here is unresolved: {range}"),
+        });
     };
-    Some(answer)
+    let kept = kept.map_or_else(String::new, |kept| format!("; {kept}"));
+    let hot = sends.hot.map_or_else(String::new, |hot| {
+        let says = match (hot.wins_from_in_flight_bytes, hot.losses) {
+            (Some(bytes), _) => format!("leave it below {} in flight", text::size(bytes)),
+            (None, 0) if hot.claim.verdict == Verdict::Win => "hint it too".to_owned(),
+            (None, 0) if hot.claim.verdict == Verdict::Equal => "no difference".to_owned(),
+            _ => "leave it".to_owned(),
+        };
+        format!(". The same few MiB again and again: {says} ({})", hot.claim.range())
+    });
+    Some(format!(
+        "Programs that answer from more data than the caches hold: {range} by hinting sends of {} and \
+         more{kept}{hot}",
+        text::size(value)
+    ))
+}
+
+fn is_set(advice: &Advice) -> bool {
+    advice.decision == Decision::Set
+}
+
+/// What stands beside the answer.
+fn beside(sends: &Advice) -> Vec<String> {
+    let parts = sends.parts.map(|parts| text::sentence(&parts.to_string()));
+    let alike = sends.alike.map(|alike| {
+        format!("Plain sends relative to plain ones of other turns, on this machine: {alike}.")
+    });
+    parts.into_iter().chain(alike).collect()
 }
 
 /// `USE SO_NTCOPY: 1.31x (1.28-1.35).`

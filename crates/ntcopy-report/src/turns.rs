@@ -3,7 +3,7 @@
 use ntcopy_record::Record;
 use ntcopy_record::params::listed;
 use ntcopy_record::stats::turns::{self, HINTED, METRIC, Outcome, PLAIN, PROGRAM, outcome};
-use ntcopy_record::stats::{Versus, median};
+use ntcopy_record::stats::{Verdict, Versus, median};
 use serde_json::{Value, json};
 
 use crate::view::{Grid, with_results};
@@ -22,21 +22,22 @@ pub(crate) fn grids(record: &Record) -> Vec<Grid> {
     };
     let rows = match outcome(record) {
         Some(outcome) => {
-            let beside = outcome.beside.iter().map(|beside| row(beside.metric, &beside.versus));
-            [row(metric, &outcome.versus)].into_iter().chain(beside).collect()
+            let beside = outcome.beside.iter();
+            let beside = beside.map(|one| row(one.metric, (&one.versus, one.versus.verdict())));
+            [row(metric, (&outcome.versus, outcome.verdict()))].into_iter().chain(beside).collect()
         }
         None => vec![too_few(record, metric)],
     };
     vec![Grid { heading, header: HEADER.map(str::to_owned).into(), rows }]
 }
 
-fn row(name: &str, versus: &Versus) -> Vec<String> {
+fn row(name: &str, (versus, verdict): (&Versus, Verdict)) -> Vec<String> {
     vec![
         name.to_owned(),
         figure(versus.other_median),
         figure(versus.median),
         versus.result().to_string(),
-        versus.verdict().as_str().to_owned(),
+        verdict.as_str().to_owned(),
         versus.ratios.len().to_string(),
     ]
 }
@@ -73,6 +74,7 @@ pub(crate) fn json(record: &Record) -> Value {
         object["hinted_part"] = outcome.counted.hinted_part().into();
         object["nontemporal_part"] = outcome.counted.bypassed_part().into();
         object["advice"] = outcome.advice().into();
+        object["alike"] = json!(outcome.alike);
     }
     if !record.errors.is_empty() {
         object["errors"] = record.errors.iter().map(|error| error.what.as_str()).collect();
@@ -82,7 +84,7 @@ pub(crate) fn json(record: &Record) -> Value {
 
 /// The figure, then what was noted beside it.
 fn results(outcome: &Outcome) -> Vec<Value> {
-    let result = |metric: &str, versus: &Versus| {
+    let result = |metric: &str, versus: &Versus, verdict: Verdict| {
         json!({
             "params": outcome.params,
             "mode": HINTED,
@@ -92,12 +94,16 @@ fn results(outcome: &Outcome) -> Vec<Value> {
             "baseline_median": versus.other_median,
             "ratio": versus.ratio,
             "ci": versus.ci,
-            "verdict": versus.verdict().as_str(),
+            "verdict": verdict.as_str(),
             "pairs": versus.ratios.len(),
         })
     };
-    let beside = outcome.beside.iter().map(|beside| result(beside.metric, &beside.versus));
-    [result(&outcome.metric, &outcome.versus)].into_iter().chain(beside).collect()
+    let beside = outcome.beside.iter();
+    let beside = beside.map(|one| result(one.metric, &one.versus, one.versus.verdict()));
+    [result(&outcome.metric, &outcome.versus, outcome.verdict())]
+        .into_iter()
+        .chain(beside)
+        .collect()
 }
 
 #[cfg(test)]

@@ -52,6 +52,8 @@ pub(crate) enum What {
     AnsweredPerS,
     /// Relative to the baseline by a metric, with its interval.
     Ratio(&'static str),
+    /// Relative to another mode.
+    RelativeTo(String, &'static str),
     /// The ratio alone, and the verdict alone.
     Short(&'static str),
     Verdict(&'static str),
@@ -97,6 +99,7 @@ impl What {
             What::Rate => number(one.median(THROUGHPUT).map(|rate| rate / 1e9), text::figure),
             What::AnsweredPerS => number(one.answered_per_s(), text::thousands),
             What::Ratio(metric) => versus(one.versus(metric), true),
+            What::RelativeTo(other, metric) => versus(one.relative_to(other, metric), true),
             What::Short(metric) => versus(one.versus(metric), false),
             What::Verdict(metric) => words(verdict(one, metric)),
             What::QuantileUs(part) => us(one.quantile_ns(*part)),

@@ -9,8 +9,7 @@ use ntcopy_record::advice::{Decision, Target, advise};
 use ntcopy_record::{Cell, ExperimentKind, Record, word};
 
 /// Kinds of records that no advice rests on, and why.
-const EXCEPTIONS: [(&str, &str); 13] = [
-    ("app open", "no topic asks for small requests beside large ones"),
+const EXCEPTIONS: [(&str, &str); 12] = [
     ("footprint", "it says what a call displaces, and compares no copies"),
     ("http closed, nothing hinted", "it compares daemons"),
     ("memcpy, other loops", "it compares loops that the library does not choose"),
@@ -21,7 +20,7 @@ const EXCEPTIONS: [(&str, &str); 13] = [
     ("pages pages", "the kernel clears and copies pages, and no program chooses"),
     ("pingpong", "no topic asks for the time of one exchange"),
     ("try", "it gives its own verdict, of one program"),
-    ("unix free-running", "what is in flight there is not known"),
+    ("unix free-running", "its source is hot, which decides nothing by itself"),
     ("unix two-senders", "no topic asks for two senders"),
 ];
 

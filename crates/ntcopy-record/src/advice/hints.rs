@@ -1,12 +1,14 @@
 //! Hints on sends: from how long on, for sends out of more data than the caches hold.
 
 use super::pays::{Pays, name_kernel, say_together};
-use super::{Advice, Decision, Topic, Value};
-use crate::judge::{Claim, Point, Size, cells, hint, ids, losses, lost, of_cells, outcomes, split};
+use super::{Advice, Decision, Hot, Topic, Value};
+use crate::judge::{
+    Claim, Parts, Point, Size, cells, hint, ids, losses, lost, of_cells, outcomes, split,
+};
 use crate::lists::unique;
-use crate::record::{Cell, ExperimentKind, Machine, Record, number, word};
-use crate::stats::{THROUGHPUT, Verdict, WALKS};
-use crate::units::Bytes;
+use crate::record::{Cell, ExperimentKind, Machine, Record, Sample, number, word};
+use crate::stats::{self, THROUGHPUT, Verdict, WALKS, rate};
+use crate::units::{Bytes, Ratio};
 
 /// What is measured where the running kernel has no flag.
 pub(super) const RUN_SWEEP: &str = "ntcopy bench unix --kernel um --sweep";
@@ -30,7 +32,8 @@ pub enum Source {
 
 impl Source {
     /// None where the data is in between, in the last level of cache.
-    fn of(machine: &Machine, cell: &Cell) -> Option<Source> {
+    #[must_use]
+    pub fn of(machine: &Machine, cell: &Cell) -> Option<Source> {
         let bytes = number(&cell.params, "dataset_bytes")?;
         let level_2 = machine.caches.iter().find(|cache| cache.level == 2);
         let level_2 = level_2.map_or(1 << 20, |cache| cache.size_bytes);
@@ -43,13 +46,18 @@ impl Source {
     }
 }
 
-/// Rounds over sockets of a family from a source: hinted sends relative to plain ones, by the length
-/// of a send.
-pub(super) fn rounds<'a>(records: &[&'a Record], family: &str, source: Source) -> Vec<Point<'a>> {
+/// Sends over sockets of a family from a source: hinted relative to plain ones of the same kernel, by
+/// the length of a send. Every form counts in which one sender has the CPU.
+pub(super) fn lengths<'a>(records: &[&'a Record], family: &str, source: Source) -> Vec<Point<'a>> {
     let is_about = |record: &Record, cell: &Cell| {
-        is_round(cell, family) && Source::of(&record.machine, cell) == Some(source)
+        is_sends(cell, family) && Source::of(&record.machine, cell) == Some(source)
     };
     by_length(of_cells(records, &ExperimentKind::Unix, &|one| hint(one, THROUGHPUT), &is_about))
+}
+
+fn is_sends(cell: &Cell, family: &str) -> bool {
+    let is_alone = word(&cell.params, "form") != Some("two-senders");
+    is_alone && family_of(cell) == family
 }
 
 fn by_length(mut points: Vec<Point<'_>>) -> Vec<Point<'_>> {
@@ -95,58 +103,116 @@ fn loses_none_from(cold: &[Point<'_>]) -> Option<u64> {
 
 /// Sends of each family; unix sockets first.
 pub(super) fn sends(records: &[&Record]) -> Vec<Advice> {
-    let of_family = |family: &str| {
-        let cold = rounds(records, family, Source::Cold);
-        let hot = rounds(records, family, Source::Hot);
-        let is_told = family == "unix" || !cold.is_empty();
-        is_told.then(|| hinted(family, &cold, &hot))
-    };
-    families(records).into_iter().filter_map(of_family).collect()
+    let all = families(records).into_iter().map(|family| Lengths::of(records, family));
+    let told = all.filter(|sends| sends.family == "unix" || !sends.cold.is_empty());
+    told.map(|sends| sends.advice(&sends.cold)).collect()
 }
 
-/// What hinted sends of a family come to: the number, what it brings out of a cold source, and what
-/// a hot one loses by it.
-pub(super) fn hinted(family: &str, cold: &[Point<'_>], hot: &[Point<'_>]) -> Advice {
-    let about = Some(format!("{family} sockets"));
-    if cold.is_empty() {
-        let why = format!(
-            "Hinted sends over {family} sockets out of more data than the caches hold: nothing was \
-             measured on this machine."
-        );
-        return Advice { about, ..Advice::no_evidence(Topic::SENDS, why, RUN_SWEEP) };
+/// What was measured of hinted sends of a family, and the one number that follows: the length from
+/// which on they are hinted. Whoever says a number has it from here.
+pub(super) struct Lengths<'f, 'a> {
+    pub family: &'f str,
+    /// Ascending by the length of a send, as all.
+    pub cold: Vec<Point<'a>>,
+    hot: Vec<Point<'a>>,
+    from_bytes: Option<u64>,
+    parts: Option<Parts>,
+    alike: Option<Ratio>,
+}
+
+impl<'f, 'a> Lengths<'f, 'a> {
+    pub fn of(records: &[&'a Record], family: &'f str) -> Lengths<'f, 'a> {
+        let [cold, hot] = [Source::Cold, Source::Hot].map(|one| lengths(records, family, one));
+        let is_datagram = family.starts_with("udp");
+        let largest = if is_datagram { LARGEST_DATAGRAM_BYTES } else { LARGEST_STREAM_BYTES };
+        let from_bytes = loses_none_from(&cold).map(|from| from.min(largest));
+        let is_about = |_: &Record, cell: &Cell| is_sends(cell, family);
+        let parts = Parts::of(records, &ExperimentKind::Unix, &is_about);
+        let halves = |point: &Point<'_>| {
+            let experiment = &point.record.header.experiment;
+            let figure = |sample: &Sample| rate(experiment, sample, THROUGHPUT);
+            stats::halves(point.record, point.cell.cell, point.question.other, figure)
+        };
+        let halves: Vec<[Vec<f64>; 2]> = cold.iter().chain(&hot).map(halves).collect();
+        Lengths { family, cold, hot, from_bytes, parts, alike: stats::alike(&halves) }
     }
-    let is_datagram = family.starts_with("udp");
-    let largest = if is_datagram { LARGEST_DATAGRAM_BYTES } else { LARGEST_STREAM_BYTES };
-    let from = loses_none_from(cold).map(|from| from.min(largest));
-    let (below, above) = split(cold, from.unwrap_or_default());
-    let gain = Claim::of(above);
-    let decision = match (from, gain.map(|gain| gain.verdict)) {
-        (Some(_), Some(Verdict::Win)) => Decision::Set,
-        (Some(_), Some(Verdict::Equal)) => Decision::AsItIs,
-        (Some(_), Some(Verdict::Unresolved) | None) => Decision::Unresolved,
-        _ => Decision::Leave,
-    };
-    let setting = match (decision, from) {
-        (Decision::Set, Some(from)) => format!(
-            "SO_NTCOPY = {from} (sends of {} and more) on {family} sockets of programs that answer \
-             from more data than the caches hold",
-            Bytes(from)
-        ),
-        _ => "SO_NTCOPY".to_owned(),
-    };
-    let (why, costs) = (why(from, below, above), costs(cold, split(hot, from.unwrap_or(0)).1));
-    let bytes = from.filter(|_| decision == Decision::Set);
-    let mut advice = Advice {
-        about,
-        setting: Some(setting),
-        gain,
-        costs: Some(costs),
-        records: ids(cold),
-        value: bytes.map(|bytes| Value::Option { name: "SO_NTCOPY", value: bytes }),
-        ..Advice::bare(Topic::SENDS, decision, why)
-    };
-    name_kernel(&mut advice, above);
-    advice
+
+    /// The number, and what it brings in these cells out of a cold source: all of them, or those that
+    /// are like a program. What a hot source gains or loses stands beside it.
+    pub fn advice(&self, cold: &[Point<'_>]) -> Advice {
+        let family = self.family;
+        let about = Some(format!("{family} sockets"));
+        if cold.is_empty() {
+            let why = format!(
+                "Hinted sends over {family} sockets out of more data than the caches hold: nothing \
+                 was measured on this machine."
+            );
+            return Advice { about, ..Advice::no_evidence(Topic::SENDS, why, RUN_SWEEP) };
+        }
+        let from = self.from_bytes;
+        let (below, above) = split(cold, from.unwrap_or_default());
+        let hot = split(&self.hot, from.unwrap_or_default()).1;
+        let (gain, decision) = (Claim::of(above), self.decision(above));
+        let setting = match (decision, from) {
+            (Decision::Set, Some(from)) => format!(
+                "SO_NTCOPY = {from} (sends of {} and more) on {family} sockets of programs that \
+                 answer from more data than the caches hold",
+                Bytes(from)
+            ),
+            _ => "SO_NTCOPY".to_owned(),
+        };
+        let bytes = from.filter(|_| decision == Decision::Set);
+        let mut advice = Advice {
+            about,
+            setting: Some(setting),
+            gain,
+            hot: of_hot(hot),
+            parts: self.parts,
+            alike: self.alike,
+            costs: Some(costs(cold, hot)),
+            records: ids(cold),
+            value: bytes.map(|bytes| Value::Option { name: "SO_NTCOPY", value: bytes }),
+            ..Advice::bare(Topic::SENDS, decision, why(from, below, above))
+        };
+        if let Some(alike) = self.unfit() {
+            advice.why.push_str(&format!(
+                " The machine is not fit to tell: plain sends are at {alike} of plain ones of other \
+                 turns."
+            ));
+        }
+        name_kernel(&mut advice, above);
+        advice
+    }
+
+    fn decision(&self, above: &[Point<'_>]) -> Decision {
+        let gain = Claim::of(above).map(|gain| gain.verdict);
+        match (self.from_bytes, gain) {
+            _ if self.unfit().is_some() => Decision::Unresolved,
+            (Some(_), Some(Verdict::Win)) => Decision::Set,
+            (Some(_), Some(Verdict::Equal)) => Decision::AsItIs,
+            (Some(_), Some(Verdict::Unresolved) | None) => Decision::Unresolved,
+            _ => Decision::Leave,
+        }
+    }
+
+    /// How far apart the machine puts plain sends, where that is a win or a loss.
+    fn unfit(&self) -> Option<Ratio> {
+        let is_off = |alike: &Ratio| matches!(alike.verdict(), Verdict::Win | Verdict::Loss);
+        self.alike.filter(is_off)
+    }
+}
+
+/// What a hot source comes to, and from how much in flight on it loses no more.
+fn of_hot(points: &[Point<'_>]) -> Option<Hot> {
+    let claim = Claim::of(points)?;
+    let in_flight = |point: &Point<'_>| number(&point.cell.params, "in_flight_bytes").unwrap_or(0);
+    let loses_up_to = lost(points).map(in_flight).max();
+    let above: Vec<Point<'_>> =
+        points.iter().filter(|point| Some(in_flight(point)) > loses_up_to).cloned().collect();
+    let wins = Claim::of(&above).is_some_and(|above| above.verdict == Verdict::Win);
+    let least = above.iter().map(in_flight).min();
+    let wins_from_in_flight_bytes = least.filter(|_| wins && loses_up_to.is_some());
+    Some(Hot { claim, losses: lost(points).count(), wins_from_in_flight_bytes })
 }
 
 fn why(from: Option<u64>, below: &[Point<'_>], above: &[Point<'_>]) -> String {

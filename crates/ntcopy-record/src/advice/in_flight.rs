@@ -1,6 +1,6 @@
 //! A program that runs: what hinted sends are worth with as much in flight as it has.
 
-use super::hints::{Source, hinted, rounds};
+use super::hints::Lengths;
 use super::{Advice, Decision, Topic};
 use crate::judge::Point;
 use crate::record::{Record, number};
@@ -23,7 +23,8 @@ pub struct InFlight<'f> {
     pub sockets: u64,
 }
 
-/// What the records say of hinted sends, with about as much in flight. A figure is measured or there is none: nothing is read off between two cells.
+/// What the records say of hinted sends: the number of all of them, and what it brings with about as
+/// much in flight. A figure is measured or there is none: nothing is read off between two cells.
 #[must_use]
 pub fn for_program(records: &[&Record], seen: InFlight<'_>) -> Advice {
     let family = seen.family;
@@ -39,20 +40,17 @@ pub fn for_program(records: &[&Record], seen: InFlight<'_>) -> Advice {
     let mut records = records.to_vec();
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
     let in_flight = |point: &Point<'_>| number(&point.cell.params, "in_flight_bytes").unwrap_or(0);
-    let near = |source| {
-        let mut points = rounds(&records, family, source);
-        points.retain(|point| {
-            let there = in_flight(point);
-            there.saturating_mul(NEAR) >= seen.bytes && there <= seen.bytes.saturating_mul(NEAR)
-        });
-        points
+    let mut sends = Lengths::of(&records, family);
+    let is_near = |point: &Point<'_>| {
+        let there = in_flight(point);
+        there.saturating_mul(NEAR) >= seen.bytes && there <= seen.bytes.saturating_mul(NEAR)
     };
-    let cold = near(Source::Cold);
-    if cold.is_empty() {
-        let all = rounds(&records, family, Source::Cold);
-        return measure(seen, all.iter().map(in_flight));
+    let (near, far): (Vec<Point<'_>>, Vec<Point<'_>>) =
+        std::mem::take(&mut sends.cold).into_iter().partition(is_near);
+    if near.is_empty() {
+        return measure(seen, far.iter().map(in_flight));
     }
-    hinted(family, &cold, &near(Source::Hot))
+    sends.advice(&near)
 }
 
 /// The command that measures what there is no figure of.
@@ -79,6 +77,7 @@ fn measure(seen: InFlight<'_>, measured: impl Iterator<Item = u64> + Clone) -> A
 #[cfg(test)]
 mod tests {
     use super::super::tests::{COLD, HOT, rounds};
+    use super::super::{Target, advise};
     use super::*;
 
     const MIB: u64 = 1 << 20;
@@ -106,6 +105,9 @@ mod tests {
         let large = for_program(&[&record], seen(100 * MIB));
         assert_eq!(large.gain.unwrap().cells, 2, "64 and 128 MiB are within a factor of two");
         assert!(large.costs.as_ref().unwrap().contains("again and again: Of 1 cell 1 loses"));
+        let whole = advise(&[&record], &Target::of(record.machine.clone()));
+        let number = whole.iter().find(|one| one.topic == Topic::SENDS).and_then(|one| one.value);
+        assert_eq!(large.value, number, "the same number as of all records");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! What pays or does not by one experiment: copies and fills in user space, and the daemons.
+//! What pays or does not by one experiment: copies and fills in user space.
 
-use super::pays::{Pays, name_kernel};
+use super::pays::Pays;
 use super::{Advice, ProfileFacts, Target, Topic};
 use crate::judge::{Question, of_cells};
 use crate::record::{Cell, ExperimentKind, Record, number, word};
@@ -74,25 +74,6 @@ pub const LIBRARY: [Row; 3] = [
     },
 ];
 
-/// What hinted responses of the daemons gain as they are, or as one of several stacks.
-const RESPONSES: &str = "Hinted responses (storaged behind proxyd)";
-
-pub const DAEMONS: Row = Row {
-    topic: Topic::HTTP,
-    experiment: ExperimentKind::Http,
-    asked: &[
-        ("hinted", "plain", RESPONSES),
-        ("storaged+proxyd:hinted", "storaged+proxyd:plain", RESPONSES),
-    ],
-    is_about: |_, cell| word(&cell.params, "form") == Some("closed"),
-    setting: |from| {
-        format!("--mode nt of storaged and proxyd where {from} or more are asked for at a time")
-    },
-    leave: "--mode nt of storaged and proxyd",
-    run: "ntcopy bench http --kernel um",
-    now: None,
-};
-
 impl Row {
     pub fn advice(&self, records: &[&Record], target: &Target) -> Advice {
         let measured = |&(mode, other, thing): &(&'static str, &'static str, &'static str)| {
@@ -108,8 +89,7 @@ impl Row {
         let (setting, leave) = (&self.setting, self.leave);
         let (topic, least, run) = (self.topic, Some(1.0), self.run);
         let pays = Pays { topic, thing, setting, leave, least, run };
-        let (mut advice, used) = pays.answer(&points);
-        name_kernel(&mut advice, used);
+        let (advice, _) = pays.answer(&points);
         Advice { current: self.now.map(|from| profile_words(target, from)), ..advice }
     }
 }

@@ -62,7 +62,8 @@ impl<'a> Measured<'a> {
         self.relative_to(&self.record.header.baseline, metric)
     }
 
-    fn relative_to(&self, other: &str, metric: &str) -> Option<Versus> {
+    #[must_use]
+    pub fn relative_to(&self, other: &str, metric: &str) -> Option<Versus> {
         if other == self.mode {
             return None;
         }

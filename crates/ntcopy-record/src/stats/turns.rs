@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{MIN_PAIRS, Verdict, Versus, paired};
+use super::{MIN_PAIRS, Verdict, Versus, alike, halves, paired};
 use crate::record::{Counted, ExperimentKind, Params, Record, Sample, add_counts, word};
+use crate::units::Ratio;
 
 /// The program as it is: the baseline.
 pub const PLAIN: &str = "plain";
@@ -46,6 +47,8 @@ pub struct Outcome {
     pub counted: Counted,
     /// Hinted bytes of the plain turns, where the program hints by itself.
     pub hinted_plain_bytes: u64,
+    /// Plain turns relative to plain ones, every second against the others.
+    pub alike: Option<Ratio>,
     /// What was noted beside the figure, each with hinted against plain turns.
     pub beside: Vec<Beside>,
     pub params: Params,
@@ -84,6 +87,7 @@ pub fn outcome(record: &Record) -> Option<Outcome> {
         versus: Versus::new(ratios, [&ours, &theirs], record.misses_permille(cell.cell)),
         counted: counted(HINTED),
         hinted_plain_bytes: counted(PLAIN).hinted_bytes,
+        alike: alike(&[halves(record, cell.cell, PLAIN, figure)]),
         beside: beside(record, cell.cell, &metric),
         metric,
         params,
@@ -184,19 +188,42 @@ pub fn versus(record: &Record) -> Option<Versus> {
 }
 
 impl Outcome {
+    /// That of the figure; unresolved where plain turns differ from each other.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        if self.is_unfit() { Verdict::Unresolved } else { self.versus.verdict() }
+    }
+
+    fn is_unfit(&self) -> bool {
+        self.alike.is_some_and(|one| matches!(one.verdict(), Verdict::Win | Verdict::Loss))
+    }
+
+    /// What the machine makes of turns that are alike.
+    #[must_use]
+    pub fn alike_sentence(&self) -> Option<String> {
+        let alike = self.alike?;
+        Some(match self.is_unfit() {
+            false => format!("Plain turns relative to plain ones, odd against even: {alike}."),
+            true => format!(
+                "Not fit: plain turns relative to plain ones, odd against even, are at {alike}, so \
+                 the machine makes differences of its own."
+            ),
+        })
+    }
+
     #[must_use]
     pub fn sentence(&self) -> String {
         let figures = format!("{}, {} pairs", self.versus.result(), self.versus.ratios.len());
         let better = if self.metric == "time" { "faster" } else { "better" };
         let worse = if self.metric == "time" { "slower" } else { "worse" };
-        match self.versus.verdict() {
+        match self.verdict() {
             Verdict::Win => format!("Win: hinted, the program is {better}: {figures}."),
             Verdict::Loss => format!("Loss: hinted, the program is {worse}: {figures}."),
             Verdict::Equal => {
                 format!("Equal: hinted, the program is as good as plain: {figures}.")
             }
             Verdict::Unresolved => {
-                format!("Unresolved: the interval holds 1 and is wide: {figures}.")
+                format!("Unresolved, by a bar of 3 %: {figures}.")
             }
         }
     }
@@ -235,7 +262,7 @@ impl Outcome {
                     so these figures compare little."
                 .to_owned();
         }
-        match self.versus.verdict() {
+        match self.verdict() {
             _ if nothing_hinted => "Leave it as it is: no send of it was large enough, or none \
                                     goes through the C library's calls to a socket of the kinds \
                                     that were named. What difference there is comes of loading the \
@@ -304,7 +331,11 @@ mod tests {
         let figures = [(100, 108), (108, 100), (100, 92), (94, 100), (101, 102), (102, 101)];
         let wide = outcome(&detailed(&figures, "less", false, 10)).unwrap();
         assert_eq!(wide.versus.verdict(), Verdict::Unresolved);
-        assert!(wide.sentence().starts_with("Unresolved: "), "{}", wide.sentence());
+        assert!(
+            wide.sentence().starts_with("Unresolved, by a bar of 3 %: "),
+            "{}",
+            wide.sentence()
+        );
         assert!(wide.advice().contains("--budget"), "{}", wide.advice());
         let figures = [(100, 101), (102, 100), (100, 99), (99, 100), (101, 102), (102, 101)];
         let outcome = outcome(&detailed(&figures, "less", false, 10)).unwrap();
@@ -360,6 +391,21 @@ mod tests {
         record.cells[0].params.insert(METRIC.to_owned(), LATENCY.into());
         let sentence = outcome(&record).unwrap().cpu_sentence().unwrap();
         assert!(sentence.starts_with("CPU s per GB: both: win, 1.67x"), "{sentence}");
+    }
+
+    #[test]
+    fn where_plain_turns_differ_from_each_other_nothing_is_resolved() {
+        // Every second plain turn takes a tenth longer, and hinted ones half as long.
+        let figures = [(100, 50), (110, 50), (100, 51), (111, 50), (101, 50), (110, 51)];
+        let outcome = outcome(&detailed(&figures, "less", false, 10)).unwrap();
+        assert_eq!(
+            (outcome.versus.verdict(), outcome.verdict()),
+            (Verdict::Win, Verdict::Unresolved)
+        );
+        assert!(outcome.alike_sentence().unwrap().starts_with("Not fit: "));
+        let figures = [(100, 50), (101, 50), (100, 51), (99, 50), (101, 50), (100, 51)];
+        let fit = super::outcome(&detailed(&figures, "less", false, 10)).unwrap();
+        assert_eq!(fit.verdict(), Verdict::Win, "{:?}", fit.alike_sentence());
     }
 
     #[test]

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ntcopy_record::judge::three;
 use ntcopy_record::stats::{
-    Measured, THROUGHPUT, Tally, Versus, WALKS, WALKS_P99, geomean, median, mode_median, versus,
+    METRICS, Measured, THROUGHPUT, Tally, Versus, WALKS, WALKS_P99, geomean, median, mode_median,
+    versus,
 };
 use ntcopy_record::units::Ratio;
 use ntcopy_record::{Cell, Record};
@@ -44,9 +46,8 @@ pub(super) fn one(record: &Record, figure: &Figure) -> Result<String, Error> {
     let cells = index::cells(record, &figure.cells)?;
     match figure.is.as_str() {
         "better" | "worst" => of_better(record, figure, &cells),
-        "range" | "best" | "wins" | "losses" | "cells" | "outcomes" => {
-            of_several(record, figure, &cells)
-        }
+        "parts" => of_parts(record, figure, &cells),
+        "range" | "best" | "wins" | "losses" | "cells" => of_several(record, figure, &cells),
         _ => match cells.as_slice() {
             [cell] => of_one(record, figure, cell),
             cells => Err(wrong(format!("{} cells are meant, and one can be printed", cells.len()))),
@@ -73,6 +74,19 @@ fn of_better(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<String
     Ok(format!("{ratio:.3} ({low:.3}-{high:.3})"))
 }
 
+/// What patches bring, what the hint adds and what copying nothing would: the medians over the cells,
+/// side by side.
+fn of_parts(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
+    let metric = METRICS.iter().find(|metric| metric.name == figure.metric);
+    let metric = metric.ok_or_else(|| wrong(format!("no metric '{}'", figure.metric)))?;
+    let told = three(record, metric.name).map(|question| {
+        let points = cells.iter().filter_map(|cell| question?.of(record, cell));
+        let ratios: Vec<f64> = points.map(|point| point.versus.ratio).collect();
+        if ratios.is_empty() { "-".to_owned() } else { text::ratio(median(&ratios)) }
+    });
+    Ok(told.join(", "))
+}
+
 fn of_several(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
     let one = |cell: &&Cell| versus(record, cell.cell, &figure.mode, &figure.by, &figure.metric);
     let mut all: Vec<Versus> = cells.iter().filter_map(one).collect();
@@ -80,14 +94,8 @@ fn of_several(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<Strin
     let (Some(least), Some(most)) = (all.first(), all.last()) else {
         return Err(wrong(format!("{} and {} have no cell", figure.mode, figure.by)));
     };
-    let Tally { wins, losses, equal, unresolved } = all.iter().map(Versus::verdict).collect();
+    let Tally { wins, losses, .. } = all.iter().map(Versus::verdict).collect();
     Ok(match figure.is.as_str() {
-        "outcomes" => {
-            let some = format!(", {unresolved} unresolved");
-            let unresolved = if unresolved > 0 { some.as_str() } else { "" };
-            let ratios: Vec<f64> = all.iter().map(|versus| versus.ratio).collect();
-            format!("{wins}-{equal}-{losses}{unresolved}, {}", text::ratio(median(&ratios)))
-        }
         "range" => format!("{} to {}", text::ratio(least.ratio), text::ratio(most.ratio)),
         "best" => most.result().to_string(),
         "wins" => wins.to_string(),

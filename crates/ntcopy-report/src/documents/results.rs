@@ -86,12 +86,7 @@ fn one(
 fn told(index: &Index, record: &Record, part: &Part, is_compared: bool) -> String {
     let mut out = String::new();
     let sentences = verdict::sentences(record);
-    // The hint itself, rather than the layout of the same kernel; another program, where one was
-    // measured.
-    let wanted =
-        ["adaptive relative to plain,", "relative to plain, other programs' speed", "adaptive "];
-    let of = |words: &&str| sentences.iter().find(|sentence| sentence.contains(*words));
-    if let Some(sentence) = wanted.iter().find_map(of).or(sentences.first()) {
+    if let Some(sentence) = verdict::of_hint(record).or_else(|| sentences.into_iter().next()) {
         out.push_str(&format!("{sentence}\n\n"));
     }
     if let Some(note) = &part.note {

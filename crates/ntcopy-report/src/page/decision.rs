@@ -1,10 +1,12 @@
 //! What a page says first: what to set, with one chart and the hot sets.
 
 use maud::{Markup, html};
-use ntcopy_record::advice::is_round;
+use ntcopy_record::advice::{Source, is_round};
+use ntcopy_record::judge::hinted_and_plain as hint;
+use ntcopy_record::lists::unique;
 use ntcopy_record::stats::{THROUGHPUT, Verdict, wins_from};
 use ntcopy_record::units::Ratio;
-use ntcopy_record::{Cell, ExperimentKind, Record, Sends};
+use ntcopy_record::{Cell, ExperimentKind, Record, number};
 
 use super::{bars, figure};
 use crate::plot::{self, Chart, Line, Mark, MarkKind, Point, curves};
@@ -32,47 +34,72 @@ fn said(summary: &Summary, is_named: bool) -> Markup {
     let first = if is_of_sends { &summary.settings } else { first };
     html! {
         @if is_named { h3 { (summary.cpu) } }
+        @for own in &summary.own { p { strong { (own) } } }
         @for sentence in first { p { strong { (sentence) } } }
         @if let Some(costs) = &summary.costs { p { "Costs: " (costs) } }
+        @for beside in &summary.beside { p { (beside) } }
         @if !rest.is_empty() {
             details { summary { "Why" } p { @for sentence in rest { (sentence) " " } } }
         }
     }
 }
 
-/// Hinted sends by plain ones, of the group of cells that tells most of them.
+/// Hinted sends relative to plain ones, of the sends of one length that tell most: a line for each
+/// source.
 fn chart(records: &[Record]) -> Markup {
     let all = records.iter().filter(|record| {
         record.header.experiment == ExperimentKind::Unix && record.header.not_a_timing.is_none()
     });
     let charts = all.flat_map(|record| {
-        let rounds: Vec<&Cell> =
-            record.cells.iter().filter(|cell| is_round(cell, "unix")).collect();
-        let what = (&What::Ratio(THROUGHPUT), "times plain sends");
-        let charts = curves::along(record, &rounds, what).into_iter();
-        let is_hinted = |mode: &str| record.header.sends(mode) == Sends::Hinted;
-        charts
-            .filter_map(move |(heading, chart)| Some((record, heading, hinted(chart, is_hinted)?)))
+        let rounds = record.cells.iter().filter(|cell| is_round(cell, "unix"));
+        let lengths = unique(rounds.filter_map(|cell| number(&cell.params, "object_bytes")));
+        lengths.into_iter().filter_map(move |bytes| Some((record, bytes, both(record, bytes)?)))
     });
     let newest = |record: &Record| record.header.started_unix_ns;
-    let rank =
-        |(record, _, chart): &(&Record, String, Chart)| (chart.places().len(), newest(record));
-    let Some((record, heading, chart)) = charts.max_by_key(rank) else { return html! {} };
+    let rank = |(record, _, chart): &(&Record, u64, Chart)| (chart.places().len(), newest(record));
+    let Some((record, bytes, chart)) = charts.max_by_key(rank) else { return html! {} };
     let caption = html! {
-        "Hinted sends relative to plain ones. " (text::sentence(&heading)) " Above 1 the hint wins."
+        "Hinted sends of " (text::size(bytes)) " relative to plain ones. Above 1 the hint wins."
     };
     figure::figure(("first", "decision-name"), record, &chart, &caption)
 }
 
-/// The lines of hinted sends alone, by names that say what they are, and where they begin to win.
-fn hinted(mut chart: Chart, is_hinted: impl Fn(&str) -> bool) -> Option<Chart> {
-    chart.lines.retain(|line| is_hinted(&line.name));
-    chart.y_range = plot::around_one(&chart.lines);
-    chart.marks.extend(crossing(chart.lines.first()?));
-    for line in &mut chart.lines {
-        "hinted".clone_into(&mut line.name);
+/// Sends of a length out of either source in one chart, and where the cold one begins to win.
+fn both(record: &Record, bytes: u64) -> Option<Chart> {
+    let sources =
+        [(Source::Cold, "more data than the caches hold", 1), (Source::Hot, "the same few MiB", 3)];
+    let charts = sources.into_iter().filter_map(|(source, name, slot)| {
+        let mut chart = of_source(record, bytes, source)?;
+        for line in &mut chart.lines {
+            (line.name, line.slot) = (name.to_owned(), slot);
+        }
+        Some((source, chart))
+    });
+    let mut charts: Vec<(Source, Chart)> = charts.collect();
+    let (source, mut chart) = (!charts.is_empty()).then(|| charts.remove(0))?;
+    if source == Source::Cold {
+        chart.marks.extend(crossing(chart.lines.first()?));
     }
+    chart.lines.extend(charts.into_iter().flat_map(|(_, other)| other.lines));
+    chart.y_range = plot::around_one(&chart.lines);
     plot::finish(chart)
+}
+
+/// The line of hinted sends out of a source, of the data set with most cells.
+fn of_source(record: &Record, bytes: u64, source: Source) -> Option<Chart> {
+    let is_of = |cell: &&Cell| {
+        is_round(cell, "unix")
+            && number(&cell.params, "object_bytes") == Some(bytes)
+            && Source::of(&record.machine, cell) == Some(source)
+    };
+    let cells: Vec<&Cell> = record.cells.iter().filter(is_of).collect();
+    let (mode, plain) = hint(record)?;
+    let what = (&What::RelativeTo(plain.to_owned(), THROUGHPUT), "times plain sends");
+    let mut charts: Vec<Chart> =
+        curves::along(record, &cells, what).into_iter().map(|(_, chart)| chart).collect();
+    charts.iter_mut().for_each(|chart| chart.lines.retain(|line| line.name == mode));
+    charts.retain(|chart| !chart.lines.is_empty());
+    charts.into_iter().max_by_key(|chart| chart.places().len())
 }
 
 fn is_win(ratio: f64, ci: (f64, f64)) -> bool {

@@ -73,7 +73,7 @@ fn of_group(
     lines.iter_mut().for_each(|line| line.points.sort_by_key(|point| point.at));
     let name = axis.trim_end_matches("_bytes").replace('_', " ");
     let name = if axis == "in_flight_bytes" { "bytes in flight".to_owned() } else { name };
-    let is_ratio = matches!(what, What::Ratio(_));
+    let is_ratio = matches!(what, What::Ratio(_) | What::RelativeTo(..));
     let is_of_bytes = axis.ends_with("_bytes");
     let level = if axis == "in_flight_bytes" { 2 } else { 1 };
     fitted(Chart {
