@@ -234,7 +234,7 @@ fn the_suite_passes_through_the_module_on_debian_s_kernels() {
 #[ignore = "make test-module"]
 fn the_suite_passes_through_the_module_in_a_user_mode_kernel() {
     if built("um+module").is_some() {
-        let lacks = &["no mode all", "udplite", "mptcp", "sctp", "io_uring", "bpf"];
+        let lacks = &["no mode all", "udplite", "mptcp", "sctp", "io_uring", "bpf", "no cgroup2"];
         let kernel = Kernel { name: "um+module", lacks, big_mib: 64, limit_s: 900 };
         let passed = suite::must_pass_through(Path::new(PROGRAM), &kernel);
         passed.unwrap_or_else(|error| panic!("{error}"));
