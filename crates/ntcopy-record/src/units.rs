@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
-
 /// A number of bytes. Reads `1MiB`, `1M` and `1m`, all powers of two; a bare number is bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
@@ -112,34 +110,6 @@ pub fn sentence(words: &str) -> String {
 #[must_use]
 pub fn percent(part: f64) -> String {
     format!("{:.0} %", part * 100.0).replace("-0 %", "0 %")
-}
-
-/// A ratio with its interval: low, high.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Ratio {
-    pub ratio: f64,
-    pub ci: (f64, f64),
-}
-
-impl Ratio {
-    /// `1.31` and `1.28-1.35`: all with as many digits, so that the ratio lies within. They are so
-    /// many that they show on which side of 1 the ends lie, and their difference: two, or three
-    /// where two would show an end as 1 that is not, or little of it.
-    #[must_use]
-    pub fn parts(&self) -> (String, String) {
-        let (low, high) = self.ci;
-        let hides = |end: f64| end != 1.0 && format!("{end:.2}") == "1.00";
-        let digits = if hides(low) || hides(high) || low < 0.1 { 3 } else { 2 };
-        (format!("{:.digits$}", self.ratio), format!("{low:.digits$}-{high:.digits$}"))
-    }
-}
-
-impl fmt::Display for Ratio {
-    /// `1.31x (1.28-1.35)`
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (ratio, interval) = self.parts();
-        write!(out, "{ratio}x ({interval})")
-    }
 }
 
 #[cfg(test)]

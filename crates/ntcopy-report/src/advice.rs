@@ -1,7 +1,7 @@
 //! Advice as text and as JSON.
 
-use ntcopy_record::advice::{Advice, Decision, Target, Value};
-use ntcopy_record::judge::Claim;
+use ntcopy_judge::advice::{Advice, Decision, Target, Value};
+use ntcopy_judge::claims::Claim;
 use ntcopy_record::lists::grouped;
 use serde_json::{Value as Json, json};
 

@@ -1,10 +1,10 @@
 //! Two sides of records held against each other, as text, as JSON and as a page.
 
-use ntcopy_record::compare::{Compared, Comparison, Difference, differences, groups, sentences};
-use ntcopy_record::judge::{Point, Question};
+use ntcopy_judge::claims::{Point, Question};
+use ntcopy_judge::compare::{Compared, Comparison, Difference, differences, groups, sentences};
+use ntcopy_judge::params::{axes, axis_words, group_words};
+use ntcopy_judge::stats::{Verdict, words};
 use ntcopy_record::lists::grouped;
-use ntcopy_record::params::{axes, axis_words, group_words};
-use ntcopy_record::stats::{Verdict, words};
 use ntcopy_record::{Cell, Record};
 use serde_json::{Value, json};
 

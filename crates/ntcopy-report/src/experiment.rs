@@ -1,7 +1,7 @@
 //! What each experiment has to show, a row for each experiment.
 
+use ntcopy_judge::stats::{self, METRICS, P50, P99, PER_CPU, THROUGHPUT, WALKS, WALKS_P99};
 use ntcopy_record::lists::unique;
-use ntcopy_record::stats::{self, METRICS, P50, P99, PER_CPU, THROUGHPUT, WALKS, WALKS_P99};
 use ntcopy_record::{Cell, ExperimentKind, Record, Sends, word};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! How many lines of a cache calls displace.
 
+use ntcopy_judge::stats::footprint::{CallFigures, LevelFigures, levels};
 use ntcopy_record::Record;
-use ntcopy_record::stats::footprint::{CallFigures, LevelFigures, levels};
 use serde_json::{Value, json};
 
 use crate::view::{Grid, with_results};

@@ -1,7 +1,7 @@
 //! What a line of a hot set takes beside each mode: for a sentence and for bars.
 
-use ntcopy_record::params::group_words;
-use ntcopy_record::stats::{BAR, Measured};
+use ntcopy_judge::params::group_words;
+use ntcopy_judge::stats::{BAR, Measured};
 use ntcopy_record::{Cell, ExperimentKind, Record, Sends, number};
 
 use crate::text;

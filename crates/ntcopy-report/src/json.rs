@@ -1,8 +1,8 @@
 //! The object that `ntcopy bench --json` prints.
 
-use ntcopy_record::judge::{Point, Question, results};
+use ntcopy_judge::claims::{Point, Question, results};
+use ntcopy_judge::stats::{self, CEILING};
 use ntcopy_record::lists::unique;
-use ntcopy_record::stats::{self, CEILING};
 use ntcopy_record::{Cell, Record, RunError, Sends};
 use serde_json::{Value, json};
 

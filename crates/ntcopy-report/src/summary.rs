@@ -1,9 +1,10 @@
 //! What records come to before anything else is read: the advice about sends, in the words of
 //! `ntcopy advise`.
 
-use ntcopy_record::advice::{self, Advice, Decision, Target, Topic, Value};
-use ntcopy_record::stats::{Verdict, turns};
-use ntcopy_record::{Machine, Record, compare, params, verdict};
+use ntcopy_judge::advice::{self, Advice, Decision, Target, Topic, Value};
+use ntcopy_judge::stats::{Verdict, turns};
+use ntcopy_judge::{compare, params, verdict};
+use ntcopy_record::{Machine, Record};
 
 use crate::advice::headline;
 use crate::hot;

@@ -1,8 +1,9 @@
 //! A record's results as tables of text.
 
 use comfy_table::{CellAlignment, Table, presets};
+use ntcopy_judge::verdict;
 use ntcopy_record::lists::grouped;
-use ntcopy_record::{ExperimentKind, Record, foreign, verdict};
+use ntcopy_record::{ExperimentKind, Record, foreign};
 
 use crate::text::{ascii, cell, cells, wrapped};
 use crate::view::Grid;

@@ -142,7 +142,7 @@ pub fn hanging(lead: &str, words: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ntcopy_record::units::Ratio;
+    use ntcopy_judge::Ratio;
 
     use super::*;
 

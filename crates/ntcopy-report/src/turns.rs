@@ -1,9 +1,9 @@
 //! A program's turns, plain and hinted.
 
+use ntcopy_judge::params::listed;
+use ntcopy_judge::stats::turns::{self, HINTED, METRIC, Outcome, PLAIN, PROGRAM, outcome};
+use ntcopy_judge::stats::{Verdict, Versus, median};
 use ntcopy_record::Record;
-use ntcopy_record::params::listed;
-use ntcopy_record::stats::turns::{self, HINTED, METRIC, Outcome, PLAIN, PROGRAM, outcome};
-use ntcopy_record::stats::{Verdict, Versus, median};
 use serde_json::{Value, json};
 
 use crate::view::{Grid, with_results};

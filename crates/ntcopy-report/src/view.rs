@@ -1,10 +1,11 @@
 //! The typed table: what an experiment shows of its cells, a row for each mode. Text, Markdown, HTML
 //! and JSON are made of it, and charts.
 
+use ntcopy_judge::params::{axes, axis_words, group_words};
+use ntcopy_judge::stats::{CEILING, Measured, THROUGHPUT, Versus};
+use ntcopy_judge::verdict;
 use ntcopy_record::lists::grouped;
-use ntcopy_record::params::{axes, axis_words, group_words};
-use ntcopy_record::stats::{CEILING, Measured, THROUGHPUT, Versus};
-use ntcopy_record::{Cell, Params, Record, Sends, verdict};
+use ntcopy_record::{Cell, Params, Record, Sends};
 use serde_json::{Value, json};
 
 use crate::text;

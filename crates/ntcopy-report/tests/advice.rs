@@ -5,8 +5,8 @@ mod common;
 use std::path::Path;
 
 use common::{synthetic_rounds, synthetic_sweep};
+use ntcopy_judge::advice::{Advice, Decision, Target, Topic, Value, advise};
 use ntcopy_record::Record;
-use ntcopy_record::advice::{Advice, Decision, Target, Topic, Value, advise};
 use ntcopy_report::advice::{Opening, Source, terminal};
 use ntcopy_report::summary;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ntcopy_record::advice::{Decision, Target, advise};
+use ntcopy_judge::advice::{Decision, Target, advise};
 use ntcopy_record::{Cell, ExperimentKind, Record, word};
 
 /// Kinds of records that no advice rests on, and why.

@@ -2,7 +2,8 @@
 
 mod common;
 
-use ntcopy_record::{testing, verdict};
+use ntcopy_judge::verdict;
+use ntcopy_record::testing;
 use ntcopy_report::{json, page, table};
 use serde_json::Value;
 

@@ -1,13 +1,13 @@
 //! What a survey keeps of a record: the machine, and every ratio with its interval.
 //!
 //! A summary is a pure function of a record. Its figures come from
-//! [`ntcopy_record::stats`], so that they are those of `ntcopy report`.
+//! [`ntcopy_judge::stats`], so that they are those of `ntcopy report`.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-use ntcopy_record::params::identity;
-use ntcopy_record::stats::{self, P50, P99, PER_CPU, THROUGHPUT, WALKS, WALKS_P99, versus};
+use ntcopy_judge::params::identity;
+use ntcopy_judge::stats::{self, P50, P99, PER_CPU, THROUGHPUT, WALKS, WALKS_P99, versus};
 use ntcopy_record::{Cell, ExperimentKind, Machine, Params, Record, Sends};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Makes thresholds of figures. Pure.
 
+use ntcopy_judge::stats::{interval, median};
 use ntcopy_record::MISSES_PERMILLE;
-use ntcopy_record::stats::{interval, median};
 
 /// The rates of two ways in the same rounds, as ratios.
 pub fn ratios(ours: &[f64], theirs: &[f64]) -> Vec<f64> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ntcopy_record::stats::{MIN_PAIRS, median};
+use ntcopy_judge::stats::{MIN_PAIRS, median};
 use ntcopy_record::units::Bytes;
 
 use crate::experiment::LINE_BYTES;

@@ -3,8 +3,8 @@
 use ntcopy::arch::{COPY_BACKENDS, FILL_BACKENDS};
 use ntcopy::policy::{Facts, NEVER, Policy};
 use ntcopy::{Hints, Method, Path, Turns};
+use ntcopy_judge::stats::{interval, median};
 use ntcopy_record::MISSES_PERMILLE;
-use ntcopy_record::stats::{interval, median};
 
 use super::decide::{best, from_size, range, ratios, safe_from};
 use super::meter::Meter;

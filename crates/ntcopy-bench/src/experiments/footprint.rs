@@ -12,7 +12,7 @@ mod trigger;
 use std::fmt;
 use std::str::FromStr;
 
-pub use ntcopy_record::stats::footprint::NOTHING;
+pub use ntcopy_judge::stats::footprint::NOTHING;
 use ntcopy_record::units::{Bytes, SizeError};
 
 const LINE_BYTES: usize = 64;

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use ntcopy_record::stats::turns::{
+use ntcopy_judge::stats::turns::{
     self, ANSWERS, BETTER, LOAD, LOAD_CPU, METRIC, P50, P99, PREPARE, PRINTED, PROGRAM, PROGRAM_CPU,
 };
 use ntcopy_record::{ExperimentKind, Mode, Params, Sample};
@@ -33,7 +33,7 @@ use crate::run::proof::Proof;
 use crate::run::{Failure, Stop, ns};
 use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording};
 use crate::sample::{MeasureError, Outcome, named};
-pub use ntcopy_record::stats::turns::{HINTED, PLAIN};
+pub use ntcopy_judge::stats::turns::{HINTED, PLAIN};
 
 const MILLION: f64 = 1e6;
 

@@ -7,9 +7,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use ntcopy_judge::stats::turns::{self, BETTER, HINTED, PLAIN};
 use ntcopy_kernel::temporary::Folder;
 use ntcopy_kernel::{Built, Error};
-use ntcopy_record::stats::turns::{self, BETTER, HINTED, PLAIN};
 use ntcopy_record::{Cell, ExperimentKind, ReadError, Record, RunError, Sample, word};
 
 use super::Request;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use memmap2::{Advice, MmapMut};
 use ntcopy::socket::Setting;
+use ntcopy_judge::random::SplitMix64;
 use ntcopy_record::Params;
-use ntcopy_record::random::SplitMix64;
 
 use super::clock::{Stopwatch, Ticks, ticks_now};
 use super::hot_set::HotSet;

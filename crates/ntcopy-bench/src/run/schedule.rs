@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use ntcopy_record::random::SplitMix64;
+use ntcopy_judge::random::SplitMix64;
 
 use super::{Failure, ns};
 

@@ -1,6 +1,6 @@
 //! Measuring a plan of copies and fills in user space.
 
-use ntcopy_record::stats::{THROUGHPUT, rate};
+use ntcopy_judge::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Mode, Params, Sample};
 

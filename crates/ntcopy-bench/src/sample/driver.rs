@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ntcopy_record::stats::looks::LastLook;
+use ntcopy_judge::stats::looks::LastLook;
 use ntcopy_record::{
     Cell, End, ExperimentKind, FORMAT, Header, Line, Look, Machine, Mode, Params, RunError, Sample,
     Unavailable,

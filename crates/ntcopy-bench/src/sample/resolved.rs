@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy_record::stats::looks::{LastLook, Looks};
-use ntcopy_record::stats::{self, MIN_PAIRS, Verdict};
-use ntcopy_record::units::Ratio;
+use ntcopy_judge::Ratio;
+use ntcopy_judge::stats::looks::{LastLook, Looks};
+use ntcopy_judge::stats::{self, MIN_PAIRS, Verdict};
 
 pub struct Pairs<'a> {
     looks: Looks,

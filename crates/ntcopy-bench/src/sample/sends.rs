@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use memmap2::MmapMut;
-use ntcopy_record::stats::{THROUGHPUT, rate};
+use ntcopy_judge::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Sample};
 

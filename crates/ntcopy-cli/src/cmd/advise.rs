@@ -7,8 +7,8 @@ mod running;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ntcopy_judge::advice::{self, Target};
 use ntcopy_record::Record;
-use ntcopy_record::advice::{self, Target};
 use ntcopy_report::advice as show;
 use ntcopy_report::summary;
 

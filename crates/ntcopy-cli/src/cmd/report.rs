@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use anyhow::{Context as _, ensure};
 use clap::error::ErrorKind;
 use ntcopy_bench::machine;
-use ntcopy_record::{Record, compare, verdict};
+use ntcopy_judge::{compare, verdict};
+use ntcopy_record::Record;
 use ntcopy_report::compare::{Side, object, terminal};
 use ntcopy_report::{json, page, summary, table};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use ntcopy_bench::sample;
-use ntcopy_record::advice;
+use ntcopy_judge::advice;
 use ntcopy_record::units::count;
 use ntcopy_record::{FILE_NAME, Machine, Record, foreign};
 use ntcopy_report::advice::Source;

@@ -1,6 +1,6 @@
 //! Makes a panel of a picture from a record and what the index says of a chart.
 
-use ntcopy_record::stats::{PER_CPU, THROUGHPUT, mode_median, versus};
+use ntcopy_judge::stats::{PER_CPU, THROUGHPUT, mode_median, versus};
 use ntcopy_record::{Cell, Record, number};
 
 use super::index::{self, ChartSpec};

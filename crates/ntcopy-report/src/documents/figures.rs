@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ntcopy_record::judge::three;
-use ntcopy_record::stats::{
+use ntcopy_judge::Ratio;
+use ntcopy_judge::claims::three;
+use ntcopy_judge::stats::{
     METRICS, Measured, THROUGHPUT, Tally, Versus, WALKS, WALKS_P99, geomean, median, mode_median,
     versus,
 };
-use ntcopy_record::units::Ratio;
 use ntcopy_record::{Cell, Record};
 
 use super::index::{self, Figure, Index};

@@ -92,7 +92,7 @@ pub(super) struct ChartSpec {
 }
 
 fn throughput() -> String {
-    ntcopy_record::stats::THROUGHPUT.to_owned()
+    ntcopy_judge::stats::THROUGHPUT.to_owned()
 }
 
 #[derive(Debug, Deserialize)]

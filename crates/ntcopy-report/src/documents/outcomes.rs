@@ -1,9 +1,9 @@
 //! What each mode came to relative to the baseline, over all cells of a record.
 
+use ntcopy_judge::claims::{Point, results};
+use ntcopy_judge::stats::{self, Tally};
 use ntcopy_record::Record;
-use ntcopy_record::judge::{Point, results};
 use ntcopy_record::lists::grouped;
-use ntcopy_record::stats::{self, Tally};
 
 use crate::text;
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ntcopy_judge::verdict;
 use ntcopy_record::Record;
-use ntcopy_record::verdict;
 
 use super::chart::{self, Panel};
 use super::index::{Index, Page, Part};

@@ -1,7 +1,7 @@
 //! A page that holds two sides against each other.
 
 use maud::html;
-use ntcopy_record::compare::{Comparison, sentences};
+use ntcopy_judge::compare::{Comparison, sentences};
 
 use super::{tables, whole};
 use crate::compare::{Side, described, grids, machines};

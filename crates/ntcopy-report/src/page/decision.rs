@@ -1,11 +1,11 @@
 //! What a page says first: what to set, with one chart and the hot sets.
 
 use maud::{Markup, html};
-use ntcopy_record::advice::{Source, is_round};
-use ntcopy_record::judge::hinted_and_plain as hint;
+use ntcopy_judge::Ratio;
+use ntcopy_judge::advice::{Source, is_round};
+use ntcopy_judge::claims::hinted_and_plain as hint;
+use ntcopy_judge::stats::{THROUGHPUT, Verdict, wins_from};
 use ntcopy_record::lists::unique;
-use ntcopy_record::stats::{THROUGHPUT, Verdict, wins_from};
-use ntcopy_record::units::Ratio;
 use ntcopy_record::{Cell, ExperimentKind, Record, number};
 
 use super::{bars, figure};

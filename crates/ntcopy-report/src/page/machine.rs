@@ -1,7 +1,8 @@
 //! The machine that a record was made on.
 
 use maud::{Markup, html};
-use ntcopy_record::{Record, compare};
+use ntcopy_judge::compare;
+use ntcopy_record::Record;
 
 use super::scroll;
 use crate::table;

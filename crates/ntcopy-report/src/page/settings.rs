@@ -1,7 +1,7 @@
 //! What to set on each machine of a page, by `ntcopy advise`'s own rules.
 
 use maud::{Markup, html};
-use ntcopy_record::advice::Advice;
+use ntcopy_judge::advice::Advice;
 
 use super::scroll;
 use crate::advice as show;

@@ -1,7 +1,8 @@
 //! What one record says.
 
 use maud::{Markup, html};
-use ntcopy_record::{Record, verdict};
+use ntcopy_judge::verdict;
+use ntcopy_record::Record;
 
 /// This many sentences are shown; those after them are folded away.
 const FEW: usize = 3;

@@ -1,9 +1,9 @@
 //! Charts of what tables show: a figure along the axis in which cells differ, and latencies by
 //! percentile.
 
+use ntcopy_judge::params::{axes, cell_words, group_words};
+use ntcopy_judge::stats::Measured;
 use ntcopy_record::lists::grouped;
-use ntcopy_record::params::{axes, cell_words, group_words};
-use ntcopy_record::stats::Measured;
 use ntcopy_record::{Cell, Record, number};
 
 use super::chart::{self, Axis, Chart, Line, Point, around_one, rarity};

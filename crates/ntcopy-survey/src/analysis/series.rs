@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy_record::stats::Verdict;
-use ntcopy_record::units::Ratio;
+use ntcopy_judge::Ratio;
+use ntcopy_judge::stats::Verdict;
 use serde::{Serialize, Serializer};
 
 use super::Machine;

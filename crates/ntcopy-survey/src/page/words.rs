@@ -1,9 +1,9 @@
 //! Words that text and page have in common.
 
+use ntcopy_judge::Ratio;
+use ntcopy_judge::stats::{self, THROUGHPUT, Verdict};
 use ntcopy_record::ExperimentKind;
 use ntcopy_record::foreign::visible;
-use ntcopy_record::stats::{self, THROUGHPUT, Verdict};
-use ntcopy_record::units::Ratio;
 use ntcopy_report::text;
 use serde_json::Value;
 

@@ -17,7 +17,7 @@ use crate::sample::{
     At, CLIENT_AND_SERVER, Context, Experiment, Halt, MeasureError, Options, Outcome, Recording,
     cpu_phases, named,
 };
-use ntcopy_record::stats::{P99, rate};
+use ntcopy_judge::stats::{P99, rate};
 use ntcopy_record::{ExperimentKind, Mode, Sample};
 
 /// Sets schedules of large values apart from those of multigets.

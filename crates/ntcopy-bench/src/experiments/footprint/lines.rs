@@ -9,7 +9,7 @@ use memmap2::{Advice, MmapMut, MmapOptions};
 
 use super::LINE_BYTES;
 use crate::run::Failure;
-use ntcopy_record::random::SplitMix64;
+use ntcopy_judge::random::SplitMix64;
 use ntcopy_record::units::Bytes;
 
 /// Large pages, so that a set of lines lies evenly over the sets of a cache.

@@ -10,8 +10,8 @@ use super::{Call, LINE_BYTES, Level, NOTHING, Plan};
 use crate::run::{Failure, ns, stay_on};
 use crate::sample::driver::{At, Context, Experiment, Halt, Recording, available};
 use crate::sample::{MeasureError, Outcome, named};
-use ntcopy_record::stats::footprint::{DISPLACED, param};
-use ntcopy_record::stats::median;
+use ntcopy_judge::stats::footprint::{DISPLACED, param};
+use ntcopy_judge::stats::median;
 use ntcopy_record::{ExperimentKind, Mode, Params, Sample};
 
 /// Parts of a cache that may be primed, the largest that fits. The lines lie in twice as much

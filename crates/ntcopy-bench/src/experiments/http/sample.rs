@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use ntcopy_record::stats::{P99, THROUGHPUT, rate};
+use ntcopy_judge::stats::{P99, THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Mode, Sample};
 

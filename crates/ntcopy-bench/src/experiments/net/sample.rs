@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy_record::stats::{P99, THROUGHPUT, rate};
+use ntcopy_judge::stats::{P99, THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Mode, Sample};
 

@@ -6,7 +6,7 @@ mod run;
 
 use std::time::Duration;
 
-use ntcopy_record::stats::{THROUGHPUT, rate};
+use ntcopy_judge::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Mode, Params, Sample};
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! Measuring a plan of messages there and back.
 
-use ntcopy_record::stats::{P50, rate};
+use ntcopy_judge::stats::{P50, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Mode, Sample};
 

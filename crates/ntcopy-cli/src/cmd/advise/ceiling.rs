@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use ntcopy_bench::machine;
 use ntcopy_bench::run::Stop;
 use ntcopy_bench::sample;
-use ntcopy_record::stats::{THROUGHPUT, Verdict, Versus, modes, versus};
+use ntcopy_judge::stats::{THROUGHPUT, Verdict, Versus, modes, versus};
 use ntcopy_record::units::{Bytes, count};
 use ntcopy_record::{Cell, ExperimentKind, Record, number};
 use ntcopy_report::text::wrapped;

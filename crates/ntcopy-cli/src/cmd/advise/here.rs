@@ -5,7 +5,7 @@ use std::path::Path;
 use ntcopy::policy::NEVER;
 use ntcopy::profile::{self, Profile};
 use ntcopy_bench::machine;
-use ntcopy_record::advice::{ProfileFacts, Target};
+use ntcopy_judge::advice::{ProfileFacts, Target};
 
 /// This machine. The library's profile is left out, with a note, if it is not usable.
 pub fn this() -> Target {

@@ -15,7 +15,7 @@ use ntcopy_inflight::follow::{Beyond, Buffers, Family, Sum};
 use ntcopy_inflight::share::{Sampling, Share};
 use ntcopy_inflight::watch::Seen;
 use ntcopy_inflight::{Percentiles, Pid, Program, Series, Watch};
-use ntcopy_record::advice::{self, Advice, InFlight};
+use ntcopy_judge::advice::{self, Advice, InFlight};
 use ntcopy_record::{Record, foreign};
 
 use super::ceiling::{self, Chain};

@@ -14,9 +14,10 @@ use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run::{self, Stop};
 use ntcopy_bench::sample::{self, Experiment, MeasureError, Options, Progress};
+use ntcopy_judge::stats;
 use ntcopy_kernel::Kind;
 use ntcopy_kernel::boot::HostCpus;
-use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Sends, Unavailable, beside, stats};
+use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Sends, Unavailable, beside};
 
 use super::against::KernelPair;
 use super::args::{Common, Place};

@@ -5,7 +5,7 @@ use ntcopy_inflight::Percentiles;
 use ntcopy_inflight::follow::{Family, Sum};
 use ntcopy_inflight::share::Share;
 use ntcopy_inflight::watch::Seen;
-use ntcopy_record::advice::Decision;
+use ntcopy_judge::advice::Decision;
 use ntcopy_record::foreign;
 use ntcopy_report::advice as show;
 use ntcopy_report::text::{about_size, percent, wrapped};

@@ -1,7 +1,7 @@
 //! What an unmodified program sends.
 
 use super::{Advice, Decision, Topic, Value};
-use crate::units::Bytes;
+use ntcopy_record::units::Bytes;
 
 /// `ntcopy run` and `ntcopy set`: the number that the sends' advice has, for a program that cannot be
 /// changed.

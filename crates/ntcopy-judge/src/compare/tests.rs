@@ -1,6 +1,6 @@
 use super::*;
-use crate::record::testing::{self, crossover};
 use crate::stats::footprint as stats_footprint;
+use ntcopy_record::testing::{self, crossover};
 
 /// One cell, five pairs; `hinted` at these rates beside 100.
 fn nt_at(rates: [u64; 5]) -> Record {

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::record::{Machine, Record, Topology};
-use crate::units::{Bytes, about_size};
+use ntcopy_record::units::{Bytes, about_size};
+use ntcopy_record::{Machine, Record, Topology};
 
 /// One difference, both sides in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -2,10 +2,10 @@
 
 use super::pays::Pays;
 use super::{Advice, ProfileFacts, Target, Topic};
-use crate::judge::{Question, of_cells};
-use crate::record::{Cell, ExperimentKind, Record, number, word};
+use crate::claims::{Question, of_cells};
 use crate::stats::THROUGHPUT;
-use crate::units::Bytes;
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{Cell, ExperimentKind, Record, number, word};
 
 /// The library's own choice.
 const OURS: &str = "ours";

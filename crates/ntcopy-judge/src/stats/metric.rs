@@ -1,7 +1,7 @@
 //! What samples are measured by: a row for each metric. More is better in all of them.
 
 use super::{median, sample};
-use crate::record::{ExperimentKind, Sample};
+use ntcopy_record::{ExperimentKind, Sample};
 
 /// Whole throughput: payload bytes by the time from first byte offered to last taken.
 pub const THROUGHPUT: &str = "throughput";

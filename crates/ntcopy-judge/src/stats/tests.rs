@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::record::HardwareCounter;
-use crate::record::testing::{pairs, params, proxied, rated, sends};
+use ntcopy_record::HardwareCounter;
+use ntcopy_record::testing::{pairs, params, proxied, rated, sends};
 
 #[test]
 fn ratio_is_taken_inside_pairs_not_over_medians() {

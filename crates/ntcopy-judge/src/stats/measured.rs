@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::sample::{self, pooled, quantile_ns};
 use super::{BAR, LINE_BYTES, THROUGHPUT, Versus, WALKS, median, mode_median, modes, versus};
-use crate::record::{COUNTED_PERMILLE, Cell, Counted, Record, Sample, Sends, add_counts, number};
+use ntcopy_record::{COUNTED_PERMILLE, Cell, Counted, Record, Sample, Sends, add_counts, number};
 
 /// What is said of [`Sends::Idle`] in the place of a verdict.
 pub const CEILING: &str = "ceiling";

@@ -15,11 +15,8 @@ pub mod turns;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-use crate::lists::unique;
-use crate::record::{MISSES_PERMILLE, Record, Sample};
-use crate::units::Ratio;
+use ntcopy_record::lists::unique;
+use ntcopy_record::{MISSES_PERMILLE, Record, Sample};
 
 pub use metric::{
     DISPLACED, METRICS, Metric, P50, P99, PER_CPU, SEND_THROUGHPUT, THROUGHPUT, TURNS, WALKS,
@@ -29,7 +26,10 @@ pub use metric::{
 pub use measured::{CEILING, Measured};
 pub use sample::{is_short, quantile_ns};
 
+pub use crate::ratio::{BAR, Verdict};
 pub use bootstrap::{interval, interval_of_geomean, median};
+
+use crate::ratio::Ratio;
 
 /// The fewest interleaved groups that make a result.
 ///
@@ -39,56 +39,6 @@ pub const MIN_PAIRS: usize = 5;
 
 /// Bytes of a line of a cache.
 const LINE_BYTES: f64 = 64.0;
-
-/// By how much of 1 a median has to be away from it for somebody to act on it.
-pub const BAR: f64 = 0.03;
-/// By how much of 1 an interval may be away from it where nothing differs.
-const EQUAL_WITHIN: f64 = 0.05;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The whole interval lies above 1, and the median at least [`BAR`].
-    Win,
-    /// The whole interval lies below 1, and the median at least [`BAR`].
-    Loss,
-    /// The median lies within [`BAR`] of 1, and the interval within 5 %.
-    Equal,
-    /// Anything else: nothing is known yet.
-    Unresolved,
-}
-
-impl Ratio {
-    #[must_use]
-    pub fn verdict(&self) -> Verdict {
-        let Ratio { ratio, ci: (low, high) } = *self;
-        // A hair, so that 1.03 is 3 % away from 1 in floating point too.
-        let is_away = (ratio - 1.0).abs() >= BAR - 1e-9;
-        let is_near = low >= 1.0 - EQUAL_WITHIN && high <= 1.0 + EQUAL_WITHIN;
-        if is_away && low > 1.0 {
-            Verdict::Win
-        } else if is_away && high < 1.0 {
-            Verdict::Loss
-        } else if !is_away && is_near {
-            Verdict::Equal
-        } else {
-            Verdict::Unresolved
-        }
-    }
-}
-
-impl Verdict {
-    /// `win`, `loss`, `equal`, `unresolved`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Verdict::Win => "win",
-            Verdict::Loss => "loss",
-            Verdict::Equal => "equal",
-            Verdict::Unresolved => "unresolved",
-        }
-    }
-}
 
 /// How results came out: how many of each verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

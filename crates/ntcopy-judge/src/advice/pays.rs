@@ -1,11 +1,11 @@
 //! The question that most advice answers: does it pay, and from what size on?
 
 use super::{Advice, Decision, Topic};
-use crate::judge::{
+use crate::claims::{
     Claim, Point, Question, Size, cells, ids, losses, lost, outcomes, split, wins_from,
 };
 use crate::stats::{THROUGHPUT, Verdict, WALKS_P99};
-use crate::units::Bytes;
+use ntcopy_record::units::Bytes;
 
 /// The question, and how the answer is worded.
 pub struct Pays<'w> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{MIN_PAIRS, Verdict, Versus, alike, halves, paired};
-use crate::record::{Counted, ExperimentKind, Params, Record, Sample, add_counts, word};
-use crate::units::Ratio;
+use crate::ratio::Ratio;
+use ntcopy_record::{Counted, ExperimentKind, Params, Record, Sample, add_counts, word};
 
 /// The program as it is: the baseline.
 pub const PLAIN: &str = "plain";
@@ -291,7 +291,7 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::testing;
+    use ntcopy_record::testing;
 
     /// Turns, with what the kernel counted of the hinted turns.
     fn detailed(figures: &[(u64, u64)], better: &str, printed: bool, counted: u64) -> Record {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::lists::unique;
-use crate::record::{Cell, Params, number, word};
-use crate::units::{Bytes, count};
+use ntcopy_record::lists::unique;
+use ntcopy_record::units::{Bytes, count};
+use ntcopy_record::{Cell, Params, number, word};
 
 /// A parameter's name, and the parameter in words, by its value and those beside it; none where it
 /// says nothing.
@@ -322,7 +322,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::record::testing::record;
+    use ntcopy_record::testing::record;
 
     fn words(value: Value) -> String {
         cell_words(&serde_json::from_value(value).unwrap())

@@ -2,9 +2,9 @@
 
 use super::hints::Lengths;
 use super::{Advice, Decision, Topic};
-use crate::judge::Point;
-use crate::record::{Record, number};
-use crate::units::Bytes;
+use crate::claims::Point;
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{Record, number};
 
 /// Cells with up to so many times as much in flight, or as little, are of that kind.
 const NEAR: u64 = 2;

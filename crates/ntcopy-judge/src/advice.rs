@@ -19,9 +19,9 @@ mod tests;
 
 use serde::Serialize;
 
-use crate::judge::{Claim, Parts};
-use crate::record::{Machine, Record};
-use crate::units::Ratio;
+use crate::claims::{Claim, Parts};
+use crate::ratio::Ratio;
+use ntcopy_record::{Machine, Record};
 
 pub use hints::{Source, is_round};
 pub use in_flight::{InFlight, for_program};

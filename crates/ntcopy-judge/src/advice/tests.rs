@@ -1,9 +1,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::record::testing::{self, params, record};
-use crate::record::{Cache, Params};
-use crate::units::Ratio;
+use crate::ratio::Ratio;
+use ntcopy_record::testing::{self, params, record};
+use ntcopy_record::{Cache, Params};
 
 const MIB: u64 = 1 << 20;
 /// The machine of the tests: 2 MiB of level 2, and glibc's memcpy non-temporal from 100 MiB on.

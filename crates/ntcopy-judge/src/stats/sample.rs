@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::Sample;
+use ntcopy_record::Sample;
 
 /// The part of what was offered that a sample has to have moved in time.
 const LEAST_OF_OFFERED: f64 = 0.98;

@@ -1,15 +1,15 @@
 //! Turns results into plain sentences. Pure functions of records.
 
-use crate::judge::{
+use crate::claims::{
     Claim, IN_FLIGHT, Point, Question, cells, hint, least, results, tally, wins_from,
 };
-use crate::lists::{grouped, unique};
-use crate::record::{ExperimentKind, LookEnd, Record, Sends};
 use crate::stats::footprint::LevelFigures;
 use crate::stats::{
     self, CEILING, METRICS, Measured, THROUGHPUT, Verdict, Versus, WALKS, is_short, words,
 };
-use crate::units::{count, percent, sentence};
+use ntcopy_record::lists::{grouped, unique};
+use ntcopy_record::units::{count, percent, sentence};
+use ntcopy_record::{ExperimentKind, LookEnd, Record, Sends};
 
 /// The library's own choice among ways to copy, and its stream.
 const OURS: [&str; 2] = ["ours", "stream"];

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{LINE_BYTES, Versus, interval, median};
-use crate::record::{Cell, ExperimentKind, MISSES_PERMILLE, Record, Sample, number, word};
+use ntcopy_record::{Cell, ExperimentKind, MISSES_PERMILLE, Record, Sample, number, word};
 
 /// The trigger that does nothing: the baseline.
 pub const NOTHING: &str = "nothing";
@@ -265,7 +265,7 @@ fn displaced(sample: &Sample) -> Option<Vec<f64>> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::record::{Params, testing};
+    use ntcopy_record::{Params, testing};
 
     /// A cache of 1,000 primed lines of which 10 always miss, where each line read displaces one,
     /// until 900.

@@ -3,10 +3,10 @@
 
 use super::pays::{Pays, name_kernel};
 use super::{Advice, Decision, Topic};
-use crate::judge::{Claim, Parts, Point, cells, hint, ids, losses, of_cells};
-use crate::lists::unique;
-use crate::record::{Cell, ExperimentKind, Record, word};
+use crate::claims::{Claim, Parts, Point, cells, hint, ids, losses, of_cells};
 use crate::stats::{P50, P99, THROUGHPUT, Verdict};
+use ntcopy_record::lists::unique;
+use ntcopy_record::{Cell, ExperimentKind, Record, word};
 
 /// The stack of this project's own daemons, which is told of in any case.
 const OURS: &str = "storaged+proxyd";
@@ -84,8 +84,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::record::testing::{params, rated};
-    use crate::record::{Kernel, Mode};
+    use ntcopy_record::testing::{params, rated};
+    use ntcopy_record::{Kernel, Mode};
 
     /// One cell of a stack at these rates of the stock kernel, of the patches, of the hint, of sends
     /// that copy nothing.

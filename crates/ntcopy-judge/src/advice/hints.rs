@@ -2,13 +2,14 @@
 
 use super::pays::{Pays, name_kernel, say_together};
 use super::{Advice, Decision, Hot, Topic, Value};
-use crate::judge::{
+use crate::claims::{
     Claim, Parts, Point, Size, cells, hint, ids, losses, lost, of_cells, outcomes, split,
 };
-use crate::lists::unique;
-use crate::record::{Cell, ExperimentKind, Machine, Record, Sample, number, word};
+use crate::ratio::Ratio;
 use crate::stats::{self, THROUGHPUT, Verdict, WALKS, rate};
-use crate::units::{Bytes, Ratio};
+use ntcopy_record::lists::unique;
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{Cell, ExperimentKind, Machine, Record, Sample, number, word};
 
 /// What is measured where the running kernel has no flag.
 pub(super) const RUN_SWEEP: &str = "ntcopy bench unix --kernel um --sweep";

@@ -6,10 +6,10 @@
 
 use super::pays::Pays;
 use super::{Advice, Decision, Target, Topic, Value};
-use crate::judge::{Point, Question, of_cells};
-use crate::record::{Cell, Machine, Record, number};
+use crate::claims::{Point, Question, of_cells};
 use crate::stats::THROUGHPUT;
-use crate::units::Bytes;
+use ntcopy_record::units::Bytes;
+use ntcopy_record::{Cell, Machine, Record, number};
 
 const TUNED: &str = "libc-tuned";
 const LIBC: &str = "libc";
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_library_has_the_tunables_of_its_release_and_those_that_its_loader_told() {
-        let mut machine = crate::record::testing::record(&["libc"], &[]).machine;
+        let mut machine = ntcopy_record::testing::record(&["libc"], &[]).machine;
         let mut has = |libc: &str| {
             machine.libc = libc.to_owned();
             [&MEMCPY, &MEMSET].map(|function| function.has_tunable(&machine))

@@ -6,13 +6,14 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::lists::unique;
 use crate::params::{cell_words, identity};
-use crate::record::{Cell, ExperimentKind, Kernel, Mode, Record, Sends, number};
+use crate::ratio::Ratio;
 use crate::stats::{
     self, METRICS, Metric, THROUGHPUT, Tally, Verdict, Versus, geomean, modes, versus,
 };
-use crate::units::{Bytes, Ratio, count};
+use ntcopy_record::lists::unique;
+use ntcopy_record::units::{Bytes, count};
+use ntcopy_record::{Cell, ExperimentKind, Kernel, Mode, Record, Sends, number};
 
 /// How a mode does relative to another, by a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -355,8 +356,8 @@ pub(crate) fn cells(number: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::testing::{pairs, record};
     use crate::stats::SEND_THROUGHPUT;
+    use ntcopy_record::testing::{pairs, record};
 
     #[test]
     fn every_mode_but_the_baseline_has_a_result_by_each_metric_that_was_taken() {

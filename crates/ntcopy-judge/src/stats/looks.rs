@@ -6,7 +6,7 @@
 //! interval may miss: 1 % each. A look that is the last one because the time is up takes what is
 //! left of the 5 %; the clock does not know how the pairs came out.
 
-use crate::record::{LookEnd, MISSES_PERMILLE};
+use ntcopy_record::{LookEnd, MISSES_PERMILLE};
 
 /// In how many of 1000 an interval may miss the truth at a look that may not be the last.
 const EACH_PERMILLE: u32 = 10;
@@ -72,7 +72,7 @@ mod tests {
     use super::super::{Verdict, interval, median};
     use super::*;
     use crate::random::SplitMix64;
-    use crate::units::Ratio;
+    use crate::ratio::Ratio;
 
     #[test]
     fn looks_double_and_the_fifth_is_the_last() {

@@ -11,11 +11,11 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::judge::{Claim, Point, Question, questions};
-use crate::lists::grouped;
+use crate::claims::{Claim, Point, Question, questions};
 use crate::params::identity;
-use crate::record::{Cell, Record};
 use crate::stats::{DISPLACED, TURNS, Tally, Verdict, Versus, footprint, rate, turns, words};
+use ntcopy_record::lists::grouped;
+use ntcopy_record::{Cell, Record};
 
 pub use machines::{Difference, differences, facts, is_same_machine};
 

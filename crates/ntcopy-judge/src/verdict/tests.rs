@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::record::testing::{self, crossover, error, pairs, proxied, rated, record, unavailable};
-use crate::record::{Kernel, Look, Mode, Params, Sample};
+use ntcopy_record::testing::{self, crossover, error, pairs, proxied, rated, record, unavailable};
+use ntcopy_record::{Kernel, Look, Mode, Params, Sample};
 
 const MIB: u64 = 1 << 20;
 
