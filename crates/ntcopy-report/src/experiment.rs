@@ -2,7 +2,7 @@
 
 use ntcopy_judge::stats::{self, METRICS, P50, P99, PER_CPU, THROUGHPUT, WALKS, WALKS_P99};
 use ntcopy_record::lists::unique;
-use ntcopy_record::{Cell, ExperimentKind, Record, Sends, word};
+use ntcopy_record::{Cell, ExperimentKind, Record, Sends, is_counting_mark, word};
 use serde_json::Value;
 
 use crate::view::{self, Column, Curve, Grid, View, What, column};
@@ -318,8 +318,8 @@ const LINE_BYTES: f64 = 64.0;
 /// A table of the hardware events that were counted: memory traffic for a byte of payload, others
 /// for a line of it.
 fn events(record: &Record) -> Option<View> {
-    // The kernel's own counters end otherwise, and marks of scaled ones have a colon.
-    let is_event = |name: &&String| !name.contains(':') && !name.ends_with("_bytes");
+    let is_event =
+        |name: &&String| record.machine.is_hardware_counter(name) && !is_counting_mark(name);
     let names = record.samples.iter().flat_map(|sample| sample.counters.keys());
     let one = |name: &String| {
         let bytes = if name.ends_with("-bytes") { 1.0 } else { LINE_BYTES };
