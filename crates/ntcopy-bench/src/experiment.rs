@@ -37,7 +37,8 @@ fn choose(table: &mut toml::Table, is_quick: bool) {
 
 /// The text form of an enum whose values are words, and back.
 macro_rules! words {
-    ($kind:ty, $($value:ident = $word:literal),+ $(; not to be named: $other:ident = $its:literal)?) => {
+    ($kind:ty, $($value:ident = $word:literal),+ $(; not to be named: $other:ident = $its:literal)?
+     $(; in scripts for 0.2: $($old:literal = $now:ident),+)?) => {
         impl $kind {
             /// Every one that a user may name.
             pub const ALL: &'static [$kind] = &[$(<$kind>::$value),+];
@@ -61,6 +62,10 @@ macro_rules! words {
             type Err = String;
 
             fn from_str(text: &str) -> Result<Self, String> {
+                match text {
+                    $($($old => return Ok(<$kind>::$now),)+)?
+                    _ => {}
+                }
                 let known = || Self::ALL.iter().map(|value| value.as_str());
                 Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
                     format!("`{text}`: one of {}", known().collect::<Vec<&str>>().join(", "))

@@ -19,7 +19,8 @@ words!(
     Plain = "plain",
     Hinted = "hinted",
     Vmsplice = "vmsplice";
-    not to be named: Idle = "idle"
+    not to be named: Idle = "idle";
+    in scripts for 0.2: "copy" = Plain, "nt" = Hinted
 );
 
 impl Mode {
@@ -74,6 +75,7 @@ mod tests {
         for mode in Mode::ALL {
             assert_eq!(mode.to_string().parse(), Ok(*mode));
         }
+        assert_eq!(("copy".parse(), "nt".parse()), (Ok(Mode::Plain), Ok(Mode::Hinted)));
         let text = "idle".parse::<Mode>().unwrap_err();
         assert_eq!(text, "`idle`: one of plain, hinted, vmsplice");
     }

@@ -103,7 +103,10 @@ pub enum HttpMode {
     Auto,
 }
 
-words!(HttpMode, Plain = "plain", Hinted = "hinted", Sendfile = "sendfile", Auto = "auto");
+words!(
+    HttpMode, Plain = "plain", Hinted = "hinted", Sendfile = "sendfile", Auto = "auto";
+    in scripts for 0.2: "copy" = Plain, "nt" = Hinted
+);
 
 impl HttpMode {
     /// How it sends, where it does not choose.

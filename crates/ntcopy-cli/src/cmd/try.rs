@@ -86,8 +86,8 @@ pub struct Args {
     /// The ratio to reach, as 1.05: the exit code says whether the whole interval lies there
     #[arg(long, value_name = "RATIO", value_parser = ratio)]
     at_least: Option<f64>,
-    /// Number of pairs of turns, at least 6 [default: until the verdict is clear]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(6..))]
+    /// Number of pairs of turns, at least 5 [default: 6 or more, until the verdict is clear]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..))]
     pairs: Option<u32>,
     /// Seconds after which no other pair begins, once there are six
     #[arg(long, value_name = "SECONDS", default_value = "100", conflicts_with = "pairs",

@@ -10,7 +10,7 @@ use crate::common::{at_home, good, preload::library, stderr, text, wait_until};
 
 /// Turns of a script, with a record in a folder of the home.
 fn turns(home: &Path, record: &str, script: &str) -> Command {
-    let line = ["try", "--library", library(), "--anyway", "--allow-not-a-timing", "--pairs", "6"];
+    let line = ["try", "--library", library(), "--anyway", "--allow-not-a-timing", "--pairs", "5"];
     let more = ["--out", record, "--", "sh", "-c", script];
     let mut command = at_home(home, &[&line[..], &more].concat());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
