@@ -13,7 +13,7 @@ use crate::stats::{
 };
 use ntcopy_record::lists::unique;
 use ntcopy_record::units::{Bytes, count};
-use ntcopy_record::{Cell, ExperimentKind, Kernel, Mode, Record, Sends, number};
+use ntcopy_record::{Cell, ExperimentKind, Kernel, Record, Sends, number};
 
 /// How a mode does relative to another, by a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,15 +105,21 @@ pub(crate) fn of_cells<'r>(
 /// What the hint adds: hinted sends relative to plain ones of the same kernel and stack, whatever the
 /// record's baseline is.
 pub(crate) fn hint<'r>(record: &'r Record, metric: &'static str) -> Option<Question<'r>> {
+    relative_to_plain(record, Sends::Hinted, metric)
+}
+
+/// The first mode that sends so, relative to plain sends of the same kernel and stack.
+fn relative_to_plain<'r>(
+    record: &'r Record,
+    sends: Sends,
+    metric: &'static str,
+) -> Option<Question<'r>> {
     let header = &record.header;
-    let hinted = header.modes.iter().filter(|mode| mode.sends == Sends::Hinted);
-    let both = hinted.filter_map(|mode| Some((mode, header.beside(mode, Sends::Plain)?)));
-    let question = |(mode, plain): (&'r Mode, &'r Mode)| Question {
-        mode: &mode.mode,
-        other: &plain.mode,
-        metric,
-    };
-    both.map(question).next()
+    let mut modes = header.modes.iter().filter(|mode| mode.sends == sends);
+    modes.find_map(|mode| {
+        let plain = header.beside(mode, Sends::Plain)?;
+        Some(Question { mode: &mode.mode, other: &plain.mode, metric })
+    })
 }
 
 /// The hinted mode of a record and the plain one that it is held against.
@@ -135,15 +141,7 @@ fn patches<'r>(record: &'r Record, metric: &'static str) -> Option<Question<'r>>
 
 /// What there is to gain at all: sends that copy nothing relative to plain ones of the same kernel.
 fn at_most<'r>(record: &'r Record, metric: &'static str) -> Option<Question<'r>> {
-    let header = &record.header;
-    let copies_nothing = header.modes.iter().filter(|mode| mode.sends == Sends::CopiesNothing);
-    let both = copies_nothing.filter_map(|mode| Some((mode, header.beside(mode, Sends::Plain)?)));
-    let question = |(mode, plain): (&'r Mode, &'r Mode)| Question {
-        mode: &mode.mode,
-        other: &plain.mode,
-        metric,
-    };
-    both.map(question).next()
+    relative_to_plain(record, Sends::CopiesNothing, metric)
 }
 
 /// Three comparisons that stand side by side and are never added up. As JSON, it is what programs
