@@ -34,7 +34,8 @@ pub(super) fn cover(scratch: &[OsString], writable: &[OsString]) -> Result<()> {
                 return Err(format!("an overlay over {}: {errno}", folder.display()));
             }
         }
-        remove_sockets(folder, DEPTH, &mut MOST_FILES.clone());
+        let mut left = MOST_FILES;
+        remove_sockets(folder, DEPTH, &mut left);
         for (tree, path) in kept {
             let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
             move_mount(&tree, c"", CWD, path, flags)
