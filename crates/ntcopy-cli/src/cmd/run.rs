@@ -195,23 +195,22 @@ impl Hinting {
 /// The library after those that are there already: they see the program's calls as it made them,
 /// and we what they make of them.
 fn preloads(others: Option<OsString>, library: &Path) -> OsString {
-    let mut all = others.unwrap_or_default();
-    if !all.is_empty() {
-        all.push(":");
+    joined(others.unwrap_or_default(), library.as_os_str())
+}
+
+/// Two lists as one; one that is empty adds no separator.
+fn joined(mut first: OsString, second: &OsStr) -> OsString {
+    if !first.is_empty() && !second.is_empty() {
+        first.push(":");
     }
-    all.push(library);
-    all
+    first.push(second);
+    first
 }
 
 /// The options with one more: AddressSanitizer's runtime ends a program that has a library loaded
 /// before it, and what the program starts may have that runtime. A later option of the user's wins.
 fn sanitizer_options(others: Option<OsString>) -> OsString {
-    let mut all = OsString::from("verify_asan_link_order=0");
-    if let Some(others) = others.filter(|others| !others.is_empty()) {
-        all.push(":");
-        all.push(others);
-    }
-    all
+    joined("verify_asan_link_order=0".into(), &others.unwrap_or_default())
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {

@@ -139,11 +139,11 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
 
 fn on_this_kernel(args: &Args, how: &How) -> anyhow::Result<ExitCode> {
     let hinting = Hinting::of(&args.hint, &args.command[0])?;
-    if !args.place.measure_only {
-        say_from_outside(&hinting);
-    }
     if !args.anyway && !hinting.obstacles().is_empty() {
         return Ok(refused(&hinting));
+    }
+    if !args.place.measure_only {
+        say_from_outside(&hinting);
     }
     let is_outside = !hinting.out_of_reach().is_empty() && hinting.obstacles().is_empty();
     let from_outside = is_outside.then(|| outside(&args.hint)).transpose()?;
@@ -179,7 +179,7 @@ fn outside(hint: &run::Hint) -> anyhow::Result<Outside> {
 
 /// Says why the hint would reach no socket, and what to do.
 fn refused(hinting: &Hinting) -> ExitCode {
-    for obstacle in hinting.obstacles() {
+    for obstacle in hinting.in_the_way() {
         eprintln!("ntcopy: not available: {obstacle}");
     }
     if hinting.needs_kernel {

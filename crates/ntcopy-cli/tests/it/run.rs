@@ -60,14 +60,20 @@ fn what_is_not_there_has_the_exit_codes_of_shells() {
     }
 }
 
+/// A program that ends with 9, compiled with an option.
+fn compiled(folder: &Path, name: &str, option: &str) -> PathBuf {
+    let source = folder.join(format!("{name}.c"));
+    fs::write(&source, "int main(void) { return 9; }\n").expect("a file");
+    let made = folder.join(name);
+    let mut compiler = Command::new("cc");
+    good(&compiler.arg(option).arg(&source).arg("-o").arg(&made).output().expect("cc"));
+    made
+}
+
 #[test]
 fn out_of_reach_is_said_of_each_kind() {
     let folder = tempfile::tempdir().expect("a folder");
-    let source = folder.path().join("static.c");
-    fs::write(&source, "int main(void) { return 0; }\n").expect("a file");
-    let made = folder.path().join("static");
-    let mut compiler = Command::new("cc");
-    good(&compiler.arg("-static").arg(&source).arg("-o").arg(&made).output().expect("cc"));
+    let made = compiled(folder.path(), "static", "-static");
     let script = folder.path().join("script");
     fs::write(&script, format!("#!{}\n", made.display())).expect("a file");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -81,12 +87,7 @@ fn out_of_reach_is_said_of_each_kind() {
 #[test]
 fn a_sanitized_program_that_a_script_starts_runs_on() {
     let folder = tempfile::tempdir().expect("a folder");
-    let source = folder.path().join("sanitized.c");
-    fs::write(&source, "int main(void) { return 9; }\n").expect("a file");
-    let made = folder.path().join("sanitized");
-    let mut compiler = Command::new("cc");
-    compiler.arg("-fsanitize=address").arg(&source).arg("-o").arg(&made);
-    good(&compiler.output().expect("cc"));
+    let made = compiled(folder.path(), "sanitized", "-fsanitize=address");
     let script = format!("{}; exit $?", made.display());
     let output = output(&["--anyway", "--", "sh", "-c", &script]);
     assert_eq!(output.status.code(), Some(9), "{}", text(&output.stderr));
