@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use ntcopy_judge::stats::turns::{self, BETTER, HINTED, PLAIN};
 use ntcopy_kernel::temporary::Folder;
 use ntcopy_kernel::{Built, Error};
-use ntcopy_record::{Cell, ExperimentKind, ReadError, Record, RunError, Sample, word};
+use ntcopy_record::{ExperimentKind, ReadError, Record, RunError, Sample, word};
 
 use super::Request;
 use crate::run::Failure;
@@ -68,7 +68,7 @@ pub fn measure(
     context.progress.at("booting the kernel");
     let first = boots.boot(0)?;
     let [cell] = &first.cells[..] else { return Err(BlocksError::NothingMeasured(1)) };
-    let Cell { params, .. } = cell.clone();
+    let params = cell.params.clone();
     boots.is_less_better = word(&params, BETTER) == Some("less");
     let identity = (ExperimentKind::Try, named(&[PLAIN, HINTED]));
     let machine = first.machine.clone();
@@ -158,8 +158,8 @@ impl Lanes for Boots<'_> {
         if let Some(error) = self.error() {
             return Err(Failure::Answer(error.what.clone()));
         }
-        let record = self.next.iter().flat_map(|record| &record.samples);
-        let sample = record.clone().find(|sample| sample.mode == mode).cloned();
+        let mut samples = self.next.iter().flat_map(|record| &record.samples);
+        let sample = samples.find(|sample| sample.mode == mode).cloned();
         let At { cell, pair, .. } = at;
         let sample = sample.map(|sample| Sample { cell, pair, ..sample });
         sample.ok_or_else(|| Failure::Answer("the boot's record lacks the turn".to_owned()))
