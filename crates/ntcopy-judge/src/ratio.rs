@@ -43,6 +43,12 @@ pub struct Ratio {
 }
 
 impl Ratio {
+    /// Whether it is a win or a loss: of sends that are alike, that the machine is not fit to tell.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        matches!(self.verdict(), Verdict::Win | Verdict::Loss)
+    }
+
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         let Ratio { ratio, ci: (low, high) } = *self;

@@ -15,25 +15,20 @@ const HEADER: [&str; 6] = ["figure", PLAIN, HINTED, "ratio", "verdict", "pairs"]
 pub(crate) fn grids(record: &Record) -> Vec<Grid> {
     let Some(cell) = record.cells.first() else { return Vec::new() };
     let heading = cell.params.get(PROGRAM).map(listed).unwrap_or_default();
-    let metric = match word(&cell.params, METRIC) {
-        Some("time") => "time, s",
-        Some(other) => other,
-        None => "",
-    };
     let rows = match outcome(record) {
-        Some(outcome) => {
-            let beside = outcome.beside.iter();
-            let beside = beside.map(|one| row(one.metric, (&one.versus, one.versus.verdict())));
-            [row(metric, (&outcome.versus, outcome.verdict()))].into_iter().chain(beside).collect()
-        }
-        None => vec![too_few(record, metric)],
+        Some(outcome) => outcome.figures().map(row).collect(),
+        None => vec![too_few(record, word(&cell.params, METRIC).unwrap_or_default())],
     };
     vec![Grid { heading, header: HEADER.map(str::to_owned).into(), rows }]
 }
 
-fn row(name: &str, (versus, verdict): (&Versus, Verdict)) -> Vec<String> {
+fn with_unit(metric: &str) -> String {
+    if metric == "time" { "time, s".to_owned() } else { metric.to_owned() }
+}
+
+fn row((name, versus, verdict): (&str, &Versus, Verdict)) -> Vec<String> {
     vec![
-        name.to_owned(),
+        with_unit(name),
         figure(versus.other_median),
         figure(versus.median),
         versus.result().to_string(),
@@ -56,7 +51,7 @@ fn too_few(record: &Record, metric: &str) -> Vec<String> {
     let pairs = plain.len().min(hinted.len()).to_string();
     let words = ["", "too few pairs"].map(str::to_owned);
     let [ratio, verdict] = words;
-    vec![metric.to_owned(), median(&plain), median(&hinted), ratio, verdict, pairs]
+    vec![with_unit(metric), median(&plain), median(&hinted), ratio, verdict, pairs]
 }
 
 fn figure(value: f64) -> String {
@@ -84,7 +79,7 @@ pub(crate) fn json(record: &Record) -> Value {
 
 /// The figure, then what was noted beside it.
 fn results(outcome: &Outcome) -> Vec<Value> {
-    let result = |metric: &str, versus: &Versus, verdict: Verdict| {
+    let result = |(metric, versus, verdict): (&str, &Versus, Verdict)| {
         json!({
             "params": outcome.params,
             "mode": HINTED,
@@ -98,12 +93,7 @@ fn results(outcome: &Outcome) -> Vec<Value> {
             "pairs": versus.ratios.len(),
         })
     };
-    let beside = outcome.beside.iter();
-    let beside = beside.map(|one| result(one.metric, &one.versus, one.versus.verdict()));
-    [result(&outcome.metric, &outcome.versus, outcome.verdict())]
-        .into_iter()
-        .chain(beside)
-        .collect()
+    outcome.figures().map(result).collect()
 }
 
 #[cfg(test)]

@@ -198,8 +198,7 @@ impl<'f, 'a> Lengths<'f, 'a> {
 
     /// How far apart the machine puts plain sends, where that is a win or a loss.
     fn unfit(&self) -> Option<Ratio> {
-        let is_off = |alike: &Ratio| matches!(alike.verdict(), Verdict::Win | Verdict::Loss);
-        self.alike.filter(is_off)
+        self.alike.filter(Ratio::differs)
     }
 }
 

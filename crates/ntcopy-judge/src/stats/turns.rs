@@ -194,8 +194,15 @@ impl Outcome {
         if self.is_unfit() { Verdict::Unresolved } else { self.versus.verdict() }
     }
 
+    /// The figure, then what was noted beside it: the name, hinted against plain turns, the verdict.
+    pub fn figures(&self) -> impl Iterator<Item = (&str, &Versus, Verdict)> {
+        let beside = self.beside.iter();
+        let beside = beside.map(|one| (one.metric, &one.versus, one.versus.verdict()));
+        [(self.metric.as_str(), &self.versus, self.verdict())].into_iter().chain(beside)
+    }
+
     fn is_unfit(&self) -> bool {
-        self.alike.is_some_and(|one| matches!(one.verdict(), Verdict::Win | Verdict::Loss))
+        self.alike.is_some_and(|alike| alike.differs())
     }
 
     /// What the machine makes of turns that are alike.
