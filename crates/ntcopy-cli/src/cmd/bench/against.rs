@@ -100,13 +100,13 @@ impl KernelPair<'_> {
 
     /// Whether the question is one.
     pub fn check(&self) -> anyhow::Result<()> {
-        let known = ["plain", "hinted", "sendfile"];
+        let known = ["plain", "hinted", "sendfile", "vmsplice"];
         let pairs = self.pairs();
         let unknown = self.asked.iter().find(|mode| !known.contains(&mode.as_str()));
         let why = match self.against {
             Against::Stock if unknown.is_some() => {
                 let mode = unknown.map(String::as_str).unwrap_or_default();
-                let takes = "plain, hinted, and sendfile of http";
+                let takes = "plain, hinted, sendfile of http and vmsplice of unix";
                 format!("--modes {mode}: --against stock is for {takes}")
             }
             _ if self.common.place.kernel == "host" => {
