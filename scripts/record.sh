@@ -18,14 +18,17 @@ shift
 flagged=${KERNEL:-um}
 
 # Its name, minutes on two CPUs, where it runs (flagged: a kernel with the flag; pairs: that one and
-# another, booted in turns; here: this machine's kernel), and what `ntcopy bench` is told. Only if it
-# is named: named, beside nginx and HAProxy, which have to be installed. net-veth and net-host: root.
+# another, booted in turns; stock: a stock kernel with the module; here: this machine's kernel), and
+# what `ntcopy bench` is told. Only if it is named: named, since nginx, HAProxy or memcached has to be
+# installed. net-veth and net-host: root.
 parts() {
 	cat <<-PARTS
-		sweep 8 flagged unix --sweep
-		families 6 flagged unix --sweep --quick --family tcp,tcp6,udp,udp6,udplite
-		retention 3 flagged retention --sockets 1,8,64
-		published 3 flagged unix --published
+		sweep 13 flagged unix --sweep
+		families 6 flagged unix --sweep --quick --family tcp,udp
+		udp-gso 1 flagged unix --family udp-gso --sockets 1,8,64
+		beside 3 flagged unix --beside 64KiB,256KiB --quick --pairs 10
+		retention 1 flagged retention --sockets 1,8,64 --object 64KiB,256KiB,1MiB
+		published 4 flagged unix --own-caches --published
 		rounds 2 flagged unix --sockets 1,2,4,8,16,32,64,128 --object 1MiB --dataset 1MiB,256MiB
 		fork 3 flagged pages --form fork
 		http 10 flagged http --modes hinted --connections 1,16,64,256 --sndbuf 4MiB
@@ -33,6 +36,7 @@ parts() {
 		net-veth 4 flagged net --veth
 		pingpong 2 flagged pingpong
 		memcpy 12 here memcpy
+		memcpy-offsets 3 here memcpy --quick --threads 1 --size 4KiB,64KiB,1MiB,16MiB,64MiB --offset 0,15,33 --pairs 7 --modes ours
 		memset 3 here memset
 		order 4 here order
 		pages 4 here pages
@@ -40,9 +44,20 @@ parts() {
 		net-host 2 here net --veth --modes nocache
 		http-host 6 named http --stack haproxy+nginx,storaged+proxyd --modes plain,sendfile --object 64KiB,1MiB
 		unused 2 pairs unix --against stock --modes plain --pairs 25
-		module 2 pairs unix --against module
-		by-stock 15 pairs unix --against stock --sockets 1,8,64 --object 64KiB,1MiB --dataset 1MiB,256MiB
-		http-by-stock 15 pairs http --against stock --sndbuf 4MiB
+		by-stock 5 pairs unix --against stock --sockets 1,8,64 --object 64KiB,256KiB,1MiB --dataset 1MiB,256MiB --modes plain,hinted,vmsplice
+		retention-by-stock 2 pairs retention --against stock --sockets 1,64 --object 256KiB,1MiB
+		default-buffers 1 pairs unix --own-caches --against stock --sockets 1 --sndbuf 104KiB --object 4KiB,16KiB,64KiB,128KiB --modes plain
+		default-buffers-one-cpu 1 pairs unix --against stock --sockets 1,16 --sndbuf 104KiB --object 4KiB,16KiB,64KiB,128KiB --dataset 1MiB,256MiB --modes plain
+		http-proxyd 8 pairs http --against stock --sndbuf 4MiB --modes plain,hinted,sendfile --connections 1,16,64
+		module 3 stock unix --sockets 1,8,64 --object 256KiB,1MiB --dataset 1MiB,256MiB --modes hinted
+		retention-module 1 stock retention --sockets 1,8,64 --object 256KiB,1MiB
+		module-by-patches 2 pairs unix --against module --sockets 1,8,64 --object 256KiB,1MiB --dataset 256MiB
+		app 6 named app --against stock --connections 16,64 --kernel um
+		http-haproxy 6 named http --against stock --stack haproxy+storaged --modes plain,hinted,sendfile --object 64KiB,1MiB --connections 16,64 --kernel um
+		http-haproxy-1m 3 named http --against stock --stack haproxy+storaged --modes plain,hinted,sendfile --object 1MiB --connections 16,64 --sndbuf 1MiB --haproxy-pipe 1MiB --kernel um
+		http-module 3 named http --stack haproxy+storaged --modes hinted,sendfile --object 1MiB --connections 16,64 --rate off --kernel um+module
+		http-module-1m 3 named http --stack haproxy+storaged --modes hinted,sendfile --object 1MiB --connections 16,64 --rate off --sndbuf 1MiB --haproxy-pipe 1MiB --kernel um+module
+		http-nginx 2 named http --stack haproxy+nginx,nginx+nginx --modes hinted,sendfile --object 1MiB --connections 16,64 --rate off --kernel um
 	PARTS
 }
 
@@ -96,6 +111,7 @@ for part; do
 		[ "$flagged" != host ] || die "$part compares kernels that are booted in turns: KERNEL=um"
 		set -- "$@" --kernel um
 		;;
+	stock) set -- "$@" --kernel um+module ;;
 	esac
 	rm -rf "${place:?}/$part"
 	echo "record: $part"
