@@ -95,7 +95,7 @@ pack_source() {
 	CONFIG
 	cp -R "$source/packaging/debian" "$source/debian"
 	mv "$source/debian/changelog.in" "$source/debian/changelog"
-	for file in changelog ntcopy-dkms.postinst ntcopy-dkms.prerm; do
+	for file in changelog ntcopy-dkms.README.Debian ntcopy-dkms.postinst ntcopy-dkms.prerm; do
 		fill "$source/debian/$file"
 	done
 	tar -C "$work/source" --sort=name --format=gnu --mtime="@$epoch" --owner=0 --group=0 \

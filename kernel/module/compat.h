@@ -6,7 +6,7 @@
 #include <linux/uaccess.h>
 #include <linux/version.h>
 
-/* Those on which the suite ran.  BUILD_EXCLUSIVE_KERNEL in dkms.conf says the same. */
+/* The suite ran on the first and on the last: dkms.conf builds for these alone. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
 #error "ntcopy is for Linux 6.12 to 7.3: nothing was tried on an older one"
 #endif
