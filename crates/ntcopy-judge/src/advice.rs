@@ -37,33 +37,46 @@ pub struct Topic {
     /// Whether it is a setting of the machine, rather than something for who writes programs.
     #[serde(skip)]
     pub is_setting: bool,
+    /// How to go back, once it is set.
+    pub undo: &'static str,
 }
+
+const SOCKETS_BACK: &str = "setsockopt() of SO_NTCOPY to 0, or the program without it; of all programs \
+                            at once: sudo sysctl net.core.ntcopy=0";
+const RUN_BACK: &str =
+    "start PROGRAM without ntcopy run; after ntcopy set --pid PID: the same with --off";
+const TUNABLE_BACK: &str = "take it out of GLIBC_TUNABLES, and start the programs anew";
+const HINTS_BACK: &str = "take the hint out of the call: without one the library decides";
 
 impl Topic {
     pub const MEMCPY_THRESHOLD: Topic =
-        setting("glibc-memcpy", "glibc's memcpy: non-temporal from which size");
+        setting("glibc-memcpy", "glibc's memcpy: non-temporal from which size", TUNABLE_BACK);
     pub const MEMSET_THRESHOLD: Topic =
-        setting("glibc-memset", "glibc's memset: non-temporal from which size");
-    pub const RUN: Topic =
-        setting("ntcopy-run", "ntcopy run: an unmodified program, its large sends hinted");
+        setting("glibc-memset", "glibc's memset: non-temporal from which size", TUNABLE_BACK);
+    pub const RUN: Topic = setting(
+        "ntcopy-run",
+        "ntcopy run: an unmodified program, its large sends hinted",
+        RUN_BACK,
+    );
     pub const COPIES: Topic =
-        program("copies", "libntcopy: copies into memory that is not read soon");
+        program("copies", "libntcopy: copies into memory that is not read soon", HINTS_BACK);
     pub const COPIES_IN_USE: Topic =
-        program("copies-in-use", "libntcopy: copies into a buffer in use");
-    pub const FILLS: Topic = program("fills", "libntcopy: fills");
-    pub const SENDS: Topic = program("sends", "hinted sends");
+        program("copies-in-use", "libntcopy: copies into a buffer in use", HINTS_BACK);
+    pub const FILLS: Topic = program("fills", "libntcopy: fills", HINTS_BACK);
+    pub const SENDS: Topic = program("sends", "hinted sends", SOCKETS_BACK);
     /// Proxy and backend whole.
-    pub const HTTP: Topic = program("http", "hinted responses behind a proxy");
-    pub const APP: Topic = program("app", "ntcopy run: small requests beside large ones");
-    pub const HOT_SET_SENDS: Topic = program("hot-set-sends", "sends beside a hot set");
+    pub const HTTP: Topic = program("http", "hinted responses behind a proxy", SOCKETS_BACK);
+    pub const APP: Topic = program("app", "ntcopy run: small requests beside large ones", RUN_BACK);
+    pub const HOT_SET_SENDS: Topic =
+        program("hot-set-sends", "sends beside a hot set", SOCKETS_BACK);
 }
 
-const fn setting(slug: &'static str, title: &'static str) -> Topic {
-    Topic { slug, title, is_setting: true }
+const fn setting(slug: &'static str, title: &'static str, undo: &'static str) -> Topic {
+    Topic { slug, title, is_setting: true, undo }
 }
 
-const fn program(slug: &'static str, title: &'static str) -> Topic {
-    Topic { slug, title, is_setting: false }
+const fn program(slug: &'static str, title: &'static str, undo: &'static str) -> Topic {
+    Topic { slug, title, is_setting: false, undo }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -138,6 +138,9 @@ pub fn piece(advice: &Advice) -> String {
     if let Some(gain) = advice.gain.filter(|_| advice.decision == Decision::Set) {
         line("gain", &gained(&gain));
     }
+    if advice.decision == Decision::Set {
+        line("undo", advice.topic.undo);
+    }
     line("why", &advice.why);
     if !advice.records.is_empty() {
         line("record", &advice.records.join(" "));

@@ -50,6 +50,8 @@ fn each_piece_has_its_setting_gain_reason_and_record() {
         "advice  USE ntcopy run --min-bytes 256KiB -- PROGRAM",
         "advice  USE SO_NTCOPY = 262144 (sends of 256 KiB and more) on unix sockets",
         "gain    1.25x (",
+        "undo    start PROGRAM without ntcopy run",
+        "undo    setsockopt() of SO_NTCOPY to 0",
         "record  synthetic-sweep",
         "No evidence yet; these commands measure it\n",
         "      ntcopy bench memcpy --modes libc-tuned --libc-threshold 1MiB",
@@ -72,6 +74,7 @@ fn losses_are_as_plain_as_wins() {
     let text = terminal(&UNKNOWN, &advise(&[&record], &target), &target, &[]);
     assert!(text.contains("leave off SO_NTCOPY: 0."), "{text}");
     assert!(!text.contains("SET ") && !text.contains("USE "), "{text}");
+    assert!(!text.contains("undo"), "nothing is set: {text}");
 }
 
 #[test]

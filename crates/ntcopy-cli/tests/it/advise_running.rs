@@ -200,7 +200,12 @@ fn a_known_amount_on_unix_sockets_is_measured() {
     assert!(text.contains("in flight (p50) on 16 of its"), "{text}");
     assert!(text.contains("ntcopy bench unix --kernel um --family unix"), "{text}");
     let flat = text.split_whitespace().collect::<Vec<&str>>().join(" ");
-    for words in ["16 send buffers of ", "16 of them are full (p50)", "by SO_SNDBUF within"] {
+    for words in [
+        "16 send buffers of ",
+        "16 of them are full (p50)",
+        "by SO_SNDBUF within",
+        "Back: without SO_SNDBUF",
+    ] {
         assert!(flat.contains(words), "{words}: {text}");
     }
     assert!(text.contains("most\n") && !text.contains("p99"), "{text}");

@@ -96,7 +96,7 @@ impl Sends {
             let Sends::Unknown(why) = self else { return String::new() };
             return format!(
                 "UNKNOWN: how long its sends are is not seen: {why}. After `ntcopy set --pid {pid}` the \
-                 kernel counts it: ask again then."
+                 kernel counts it: ask again then (back: --off)."
             );
         };
         let (answer, part) = (self.answer(), percent(part));

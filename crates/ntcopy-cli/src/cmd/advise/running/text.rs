@@ -1,10 +1,10 @@
 //! `ntcopy advise --pid` for a terminal.
 
 use ntcopy::socket::{Support, kernel_support};
-use ntcopy_inflight::Percentiles;
 use ntcopy_inflight::follow::{Family, Sum};
 use ntcopy_inflight::share::Share;
 use ntcopy_inflight::watch::Seen;
+use ntcopy_inflight::{Percentiles, Pid};
 use ntcopy_judge::advice::Decision;
 use ntcopy_record::foreign;
 use ntcopy_report::advice as show;
@@ -57,8 +57,7 @@ fn one(told: &Told<'_>, seen: &Seen) -> String {
     let over = |of: &dyn Fn(&Sum) -> u64| Percentiles::of(series.samples.iter().map(of));
     let with_bytes = over(&|sum| sum.with_bytes() as u64).map_or(0, |found| found.p50);
     let sockets = over(&|sum| sum.sockets as u64).map_or(0, |found| found.p50);
-    let pid = told.program.processes.first().map_or(0, |process| process.pid);
-    let sends = told.sends.as_ref().map(|sends| wrapped(&sends.sentence(pid)));
+    let sends = told.sends.as_ref().map(|sends| wrapped(&sends.sentence(pid(told))));
     let mut out = sends.unwrap_or_default();
     out.push_str(&wrapped(&format!(
         "{} has {}{} in flight (p50) on {with_bytes} of its {sockets} sockets.",
@@ -133,20 +132,31 @@ fn buffers(full: &Full) -> String {
     }
     words.push('.');
     if full.is_usual() {
-        let bounded = std::fs::read_to_string("/proc/sys/net/core/wmem_max")
-            .map(|most| format!(" ({} here)", most.trim()))
-            .unwrap_or_default();
-        let by = match full.family {
-            Family::Tcp => "net.ipv4.tcp_wmem, or by SO_SNDBUF",
-            Family::Unix | Family::Udp => "SO_SNDBUF",
-        };
-        words.push_str(&format!(
-            " {} of them are full (p50): raise them first, by {by} within \
-             net.core.wmem_max{bounded}, and then look at hints.",
-            full.full.p50
-        ));
+        words.push_str(&format!(" {} of them are full (p50): ", full.full.p50));
+        words.push_str(&raised(full.family));
     }
     words
+}
+
+/// How send buffers are raised, and put back.
+fn raised(family: Family) -> String {
+    let (by, names): (_, &[&str]) = match family {
+        Family::Tcp => {
+            ("net.ipv4.tcp_wmem, or by SO_SNDBUF", &["net.core.wmem_max", "net.ipv4.tcp_wmem"])
+        }
+        Family::Unix | Family::Udp => ("SO_SNDBUF", &["net.core.wmem_max"]),
+    };
+    let now = |name: &&str| {
+        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        let value = std::fs::read_to_string(path).ok()?.replace('\t', " ");
+        Some(format!("{name}='{}'", value.trim()))
+    };
+    let back: Vec<String> = names.iter().filter_map(now).collect();
+    format!(
+        "raise them first, by {by} within net.core.wmem_max, and then look at hints. Back: without \
+         SO_SNDBUF, and sudo sysctl {}, as it is now.",
+        back.join(" ")
+    )
 }
 
 /// What part of its CPU time is the copy.
@@ -250,10 +260,10 @@ fn advice(told: &Told<'_>) -> String {
             }
             _ => {
                 "Try: ntcopy try -- PROGRAM compares it, plain and hinted; ntcopy run -- PROGRAM \
-                 hints it."
+                 hints it. As it runs: sudo ntcopy set --pid PID, and back by --off."
             }
         };
-        out.push_str(&wrapped(then));
+        out.push_str(&wrapped(&then.replace("PID", &pid(told).to_string())));
     }
     out
 }
@@ -268,6 +278,11 @@ fn without_records(told: &Told<'_>) -> String {
         None if is_short => String::new(),
         None => wrapped(read_at_once),
     }
+}
+
+/// The process that was named, or the first of a service.
+fn pid(told: &Told<'_>) -> Pid {
+    told.program.processes.first().map_or(0, |process| process.pid)
 }
 
 fn at_least(told: &Told<'_>) -> &'static str {
