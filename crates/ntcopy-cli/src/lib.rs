@@ -20,7 +20,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
     about = "Find out whether large writes should bypass the CPU cache here, and what to set"
 )]
 #[command(after_help = "Exit codes: 0 done; 1 failed; 2 usage; 3 not available here, with the \
-                        reason; 4 a byte was wrong; 5 done in part (survey).")]
+                        reason; 4 a byte was wrong; of try --at-least 5 \
+                        unresolved, 6 not reached; of survey 5 done in part.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -62,7 +62,7 @@ Exit codes: 0 done; 1 some of it could not be done; 2 usage; 3 nothing could be 
 
 #[derive(clap::Args)]
 #[command(
-    about = "Have the sockets of a program that runs hinted, and take it back",
+    about = "Hint the sockets of a program that runs already, and take it back",
     override_usage = "ntcopy set --pid PID [OPTIONS]",
     after_help = HELP
 )]

@@ -40,8 +40,9 @@ In a booted kernel (--kernel auto) each pair has a boot of its own, a second eac
 and the folder that the command was given in can be written there, and what is written is thrown \
 away; --write keeps it. A socket that an earlier server has left there is not in the way.
 
-Turns go on until the answer is a win, a loss or equal, by the bar of 3 %, or --budget is spent; \
-it is looked at after 8, 16, 32, 64 and 128 pairs. There are six in any case; --pairs sets how many.
+After 8, 16, 32, 64 and 128 pairs the answer is looked at, and turns end where it is a win, a loss or \
+equal, by the bar of 3 %. They end as well once --budget is spent and there are six pairs. --pairs \
+sets their number.
 
 What counts is the time that the program takes; with --metric a number that it prints (or the \
 load, if there is one), found by a substitution of sed -E; with --load and no --metric the requests \
