@@ -16,7 +16,7 @@ linux-headers-RELEASE in Debian and Ubuntu. A kernel of --kernel brings its own.
 
 Prints the path of ntcopy.ko. It is kept in the cache (NTCOPY_CACHE, else
 $XDG_CACHE_HOME/ntcopy, else ~/.cache/ntcopy), and built again when the sources, the headers or
-the compiler change. With DKMS, the package ntcopy-dkms does this for every new kernel.
+the compiler change. With DKMS, the package ntcopy-dkms does this for each new 6.12 and 7.3.
 
 Ends with 3 where headers or the compiler are missing, and for a kernel that the module is not for.";
 
