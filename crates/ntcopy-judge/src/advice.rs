@@ -19,9 +19,10 @@ mod tests;
 
 use serde::Serialize;
 
+use crate::Judged;
 use crate::claims::{Claim, Parts};
 use crate::ratio::Ratio;
-use ntcopy_record::{Machine, Record};
+use ntcopy_record::Machine;
 
 pub use hints::{Source, is_round};
 pub use in_flight::{InFlight, for_program};
@@ -219,7 +220,7 @@ impl Target {
 
 /// Every piece of advice, by topic. The records are of this machine, timings all of them.
 #[must_use]
-pub fn advise(records: &[&Record], target: &Target) -> Vec<Advice> {
+pub fn advise(records: &[&Judged], target: &Target) -> Vec<Advice> {
     let mut records = records.to_vec();
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
     let records = records.as_slice();
@@ -240,14 +241,14 @@ pub fn advise(records: &[&Record], target: &Target) -> Vec<Advice> {
 }
 
 /// Why a record does not count for a machine, if it does not.
-pub fn counts(record: &Record, machine: &Machine) -> Result<(), String> {
+pub fn counts(record: &Judged, machine: &Machine) -> Result<(), String> {
     if let Some(why) = &record.header.not_a_timing {
         return Err(format!("it is not a timing ({why})"));
     }
     if let Some(who) = record.disturbed() {
         return Err(who);
     }
-    if record.samples.is_empty() {
+    if record.samples == 0 {
         return Err("it holds no samples".to_owned());
     }
     if record.errors.iter().any(|error| error.wrong_byte) {

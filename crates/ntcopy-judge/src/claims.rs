@@ -6,14 +6,13 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::judged::Judged;
 use crate::params::{cell_words, identity};
 use crate::ratio::Ratio;
-use crate::stats::{
-    self, METRICS, Metric, THROUGHPUT, Tally, Verdict, Versus, geomean, modes, versus,
-};
+use crate::stats::{self, METRICS, THROUGHPUT, Tally, Use, Verdict, Versus, geomean};
 use ntcopy_record::lists::unique;
 use ntcopy_record::units::{Bytes, count};
-use ntcopy_record::{Cell, ExperimentKind, Kernel, Record, Sends, number};
+use ntcopy_record::{Cell, ExperimentKind, Kernel, Sends, number};
 
 /// How a mode does relative to another, by a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,44 +44,36 @@ impl fmt::Display for Size {
 }
 
 /// What one cell answers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point<'r> {
     pub question: Question<'r>,
-    pub record: &'r Record,
+    pub record: &'r Judged,
     pub cell: &'r Cell,
     pub size: Size,
-    pub versus: Versus,
+    pub versus: &'r Versus,
 }
 
 impl<'r> Question<'r> {
     /// What a cell answers; nothing with too few pairs.
     #[must_use]
-    pub fn of(self, record: &'r Record, cell: &'r Cell) -> Option<Point<'r>> {
-        let versus = versus(record, cell.cell, self.mode, self.other, self.metric)?;
-        Some(self.answered((record, cell), versus))
-    }
-
-    pub(crate) fn answered(
-        self,
-        (record, cell): (&'r Record, &'r Cell),
-        versus: Versus,
-    ) -> Point<'r> {
+    pub fn of(self, record: &'r Judged, cell: &'r Cell) -> Option<Point<'r>> {
+        let versus = record.versus(cell.cell, self.mode, self.other, self.metric)?;
         let size = |(name, of)| Some(Size { bytes: number(&cell.params, name)?, of });
         let size = SIZES.into_iter().find_map(size).unwrap_or_default();
-        Point { question: self, record, cell, size, versus }
+        Some(Point { question: self, record, cell, size, versus })
     }
 }
 
 /// What a record is asked; none where it has not the modes.
-pub(crate) type Asks<'q> = &'q dyn for<'r> Fn(&'r Record) -> Option<Question<'r>>;
+pub(crate) type Asks<'q> = &'q dyn for<'r> Fn(&'r Judged) -> Option<Question<'r>>;
 
-/// What cells of an experiment answer, ascending by the size that each of them has. Records come
+/// What cells of an experiment answer, ascending by the size that each of them has. Judgeds come
 /// newest first; of a cell that was measured twice, the newest counts.
 pub(crate) fn of_cells<'r>(
-    records: &[&'r Record],
+    records: &[&'r Judged],
     experiment: &ExperimentKind,
     asks: Asks<'_>,
-    is_about: &dyn Fn(&Record, &Cell) -> bool,
+    is_about: &dyn Fn(&Judged, &Cell) -> bool,
 ) -> Vec<Point<'r>> {
     let mut seen = BTreeSet::new();
     let mut points = Vec::new();
@@ -104,13 +95,13 @@ pub(crate) fn of_cells<'r>(
 
 /// What the hint adds: hinted sends relative to plain ones of the same kernel and stack, whatever the
 /// record's baseline is.
-pub(crate) fn hint<'r>(record: &'r Record, metric: &'static str) -> Option<Question<'r>> {
+pub(crate) fn hint<'r>(record: &'r Judged, metric: &'static str) -> Option<Question<'r>> {
     relative_to_plain(record, Sends::Hinted, metric)
 }
 
 /// The first mode that sends so, relative to plain sends of the same kernel and stack.
 fn relative_to_plain<'r>(
-    record: &'r Record,
+    record: &'r Judged,
     sends: Sends,
     metric: &'static str,
 ) -> Option<Question<'r>> {
@@ -124,12 +115,12 @@ fn relative_to_plain<'r>(
 
 /// The hinted mode of a record and the plain one that it is held against.
 #[must_use]
-pub fn hinted_and_plain(record: &Record) -> Option<(&str, &str)> {
+pub fn hinted_and_plain(record: &Judged) -> Option<(&str, &str)> {
     hint(record, THROUGHPUT).map(|question| (question.mode, question.other))
 }
 
 /// What the patches bring: plain sends of the patched kernel relative to those of the stock one.
-fn patches<'r>(record: &'r Record, metric: &'static str) -> Option<Question<'r>> {
+fn patches<'r>(record: &'r Judged, metric: &'static str) -> Option<Question<'r>> {
     let header = &record.header;
     let stock = header
         .modes
@@ -140,7 +131,7 @@ fn patches<'r>(record: &'r Record, metric: &'static str) -> Option<Question<'r>>
 }
 
 /// What there is to gain at all: sends that copy nothing relative to plain ones of the same kernel.
-fn at_most<'r>(record: &'r Record, metric: &'static str) -> Option<Question<'r>> {
+fn at_most<'r>(record: &'r Judged, metric: &'static str) -> Option<Question<'r>> {
     relative_to_plain(record, Sends::CopiesNothing, metric)
 }
 
@@ -158,7 +149,7 @@ pub struct Parts {
 
 /// The three questions of a record, in this order; none of them that it has not the modes for.
 #[must_use]
-pub fn three<'r>(record: &'r Record, metric: &'static str) -> [Option<Question<'r>>; 3] {
+pub fn three<'r>(record: &'r Judged, metric: &'static str) -> [Option<Question<'r>>; 3] {
     [patches(record, metric), hint(record, metric), at_most(record, metric)]
 }
 
@@ -166,12 +157,12 @@ impl Parts {
     /// Of the cells of an experiment that this is about, by the record that has most of the three, so
     /// that they are of the same cells. None where no record has two.
     pub(crate) fn of(
-        records: &[&Record],
+        records: &[&Judged],
         experiment: &ExperimentKind,
-        is_about: &dyn Fn(&Record, &Cell) -> bool,
+        is_about: &dyn Fn(&Judged, &Cell) -> bool,
     ) -> Option<Parts> {
         let ours = records.iter().filter(|record| record.header.experiment == *experiment);
-        let parts = |record: &&Record| {
+        let parts = |record: &&Judged| {
             let claim = |question: Option<Question<'_>>| {
                 let cells = record.cells.iter().filter(|cell| is_about(record, cell));
                 let points = cells.filter_map(|cell| question?.of(record, cell));
@@ -203,21 +194,21 @@ impl fmt::Display for Parts {
     }
 }
 
-/// What each cell of a record is asked: every mode relative to the baseline, by these metrics.
-pub(crate) fn questions(record: &Record, is_asked: fn(&&Metric) -> bool) -> Vec<Question<'_>> {
+/// What each cell of a record is asked: every mode relative to the baseline, by metrics of these uses.
+pub(crate) fn questions<'r>(record: &'r Judged, uses: &[Use]) -> Vec<Question<'r>> {
     let other = record.header.baseline.as_str();
-    let of_mode = |mode| {
-        let metrics = METRICS.iter().filter(is_asked);
+    let of_mode = |mode: &'r String| {
+        let metrics = METRICS.iter().filter(|metric| uses.contains(&metric.used));
         metrics.map(move |metric| Question { mode, other, metric: metric.name })
     };
-    modes(record).into_iter().filter(|mode| *mode != other).flat_map(of_mode).collect()
+    record.modes.iter().filter(|mode| *mode != other).flat_map(of_mode).collect()
 }
 
 /// Every answer of a record relative to its baseline: by cell, then mode in the order of the record,
 /// then metric.
 #[must_use]
-pub fn results(record: &Record) -> Vec<Point<'_>> {
-    let questions = questions(record, |_| true);
+pub fn results(record: &Judged) -> Vec<Point<'_>> {
+    let questions = questions(record, &[Use::Judged, Use::Part]);
     let of_cell = |cell| questions.iter().filter_map(move |question| question.of(record, cell));
     record.cells.iter().flat_map(of_cell).collect()
 }
@@ -258,7 +249,7 @@ impl Claim {
     /// None without points.
     #[must_use]
     pub fn of(points: &[Point<'_>]) -> Option<Claim> {
-        Claim::over(points.iter().map(|point| &point.versus))
+        Claim::over(points.iter().map(|point| point.versus))
     }
 
     /// None without results.
@@ -354,13 +345,16 @@ pub(crate) fn cells(number: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge;
     use crate::stats::SEND_THROUGHPUT;
+    use ntcopy_record::Record;
     use ntcopy_record::testing::{pairs, record};
 
     #[test]
     fn every_mode_but_the_baseline_has_a_result_by_each_metric_that_was_taken() {
         let of = |record: &Record| -> Vec<(String, &str)> {
-            let all = results(record).into_iter().map(|point| point.question);
+            let judged = judge(record);
+            let all = results(&judged).into_iter().map(|point| point.question);
             all.map(|asked| (asked.mode.to_owned(), asked.metric)).collect()
         };
         assert_eq!(of(&record(&["plain"], &[])), []);

@@ -12,10 +12,11 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::claims::{Claim, Point, Question, questions};
+use crate::judged::Judged;
 use crate::params::identity;
-use crate::stats::{DISPLACED, TURNS, Tally, Verdict, Versus, footprint, rate, turns, words};
+use crate::stats::{Tally, Use, Verdict, Versus, words};
+use ntcopy_record::Cell;
 use ntcopy_record::lists::grouped;
-use ntcopy_record::{Cell, Record};
 
 pub use machines::{Difference, differences, facts, is_same_machine};
 
@@ -42,7 +43,7 @@ pub struct Comparison<'r> {
 
 /// What one side was asked, before the other one is found.
 struct Found<'r> {
-    record: &'r Record,
+    record: &'r Judged,
     cell: &'r Cell,
     question: Question<'r>,
 }
@@ -55,12 +56,12 @@ type Key<'r> = (String, String, Question<'r>);
 /// Cells of a booted kernel are held against those of a booted kernel and those of the host
 /// against the host's, unless nothing would be left to compare.
 #[must_use]
-pub fn compare<'r>(a: &'r [Record], b: &'r [Record]) -> Comparison<'r> {
+pub fn compare<'r>(a: &'r [Judged], b: &'r [Judged]) -> Comparison<'r> {
     let strict = compared(a, b, true);
     if strict.cells.is_empty() { compared(a, b, false) } else { strict }
 }
 
-fn compared<'r>(a: &'r [Record], b: &'r [Record], by_kernel: bool) -> Comparison<'r> {
+fn compared<'r>(a: &'r [Judged], b: &'r [Judged], by_kernel: bool) -> Comparison<'r> {
     let (in_a, in_b) = (found(a, by_kernel), found(b, by_kernel));
     let theirs: BTreeMap<&Key<'r>, &Found<'r>> = in_b.iter().map(|(key, one)| (key, one)).collect();
     let cells: Vec<Compared<'r>> =
@@ -70,8 +71,8 @@ fn compared<'r>(a: &'r [Record], b: &'r [Record], by_kernel: bool) -> Comparison
 }
 
 /// Every result of a side, by what was asked.
-fn found(records: &[Record], by_kernel: bool) -> Vec<(Key<'_>, Found<'_>)> {
-    let mut newest: Vec<&Record> =
+fn found(records: &[Judged], by_kernel: bool) -> Vec<(Key<'_>, Found<'_>)> {
+    let mut newest: Vec<&Judged> =
         records.iter().filter(|record| record.header.not_a_timing.is_none()).collect();
     newest.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
     let mut seen: BTreeSet<Key<'_>> = BTreeSet::new();
@@ -79,7 +80,7 @@ fn found(records: &[Record], by_kernel: bool) -> Vec<(Key<'_>, Found<'_>)> {
     for record in newest {
         let kernel = if by_kernel && record.machine.kernel_kind != "host" { "booted " } else { "" };
         for cell in &record.cells {
-            for question in questions(record, |metric| metric.is_whole) {
+            for question in questions(record, &[Use::Judged, Use::Own]) {
                 let experiment = format!("{kernel}{}", record.header.experiment);
                 let key = (experiment, identity(&cell.params), question);
                 let found = Found { record, cell, question };
@@ -96,31 +97,14 @@ fn found(records: &[Record], by_kernel: bool) -> Vec<(Key<'_>, Found<'_>)> {
 /// Whether the cell has figures of both modes, however few.
 fn has_figures(Found { record, cell, question }: &Found<'_>) -> bool {
     let Question { mode, other, metric } = *question;
-    let has_figure = |mode: &str| {
-        let first = record.samples.iter().find(|s| s.cell == cell.cell && s.mode == mode);
-        first.is_some_and(|sample| rate(&record.header.experiment, sample, metric).is_some())
-    };
-    match metric {
-        TURNS => turns::versus(record).is_some(),
-        DISPLACED => footprint::versus(record, cell, mode).is_some(),
-        _ => has_figure(mode) && has_figure(other),
-    }
+    let has_figure = |mode| record.median(cell.cell, mode, metric).is_some();
+    question.of(record, cell).is_some() || has_figure(mode) && has_figure(other)
 }
 
 fn pair<'r>(ours: &Found<'r>, theirs: &Found<'r>) -> Option<Compared<'r>> {
+    let answer = |one: &Found<'r>| one.question.of(one.record, one.cell);
     let (a, b) = (answer(ours)?, answer(theirs)?);
-    let versus = b.versus.relative_to(&a.versus);
-    Some(Compared { a, b, versus })
-}
-
-fn answer<'r>(one: &Found<'r>) -> Option<Point<'r>> {
-    let Found { record, cell, question } = *one;
-    let versus = match question.metric {
-        TURNS => turns::versus(record)?,
-        DISPLACED => footprint::versus(record, cell, question.mode)?,
-        _ => return question.of(record, cell),
-    };
-    Some(question.answered((record, cell), versus))
+    Some(Compared { a, b, versus: b.versus.relative_to(a.versus) })
 }
 
 /// The cells, by experiment and question; each group has at least one.

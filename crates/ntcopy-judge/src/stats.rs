@@ -6,24 +6,19 @@
 //! percentile bootstrap interval over the groups. `docs/design/methodology.md` says why.
 
 mod bootstrap;
+mod figures;
 pub mod footprint;
 pub mod looks;
-mod measured;
 mod metric;
 mod sample;
 pub mod turns;
 
 use std::collections::BTreeMap;
 
-use ntcopy_record::lists::unique;
-use ntcopy_record::{MISSES_PERMILLE, Record, Sample};
+use ntcopy_record::{MISSES_PERMILLE, Sample};
 
-pub use metric::{
-    DISPLACED, METRICS, Metric, P50, P99, PER_CPU, SEND_THROUGHPUT, THROUGHPUT, TURNS, WALKS,
-    WALKS_P99, rate, words,
-};
-
-pub use measured::{CEILING, Measured};
+pub(crate) use figures::Figures;
+pub use metric::*;
 pub use sample::{is_short, quantile_ns};
 
 pub use crate::ratio::{BAR, Verdict};
@@ -79,33 +74,6 @@ impl Tally {
     }
 }
 
-/// The modes that have samples, in the order in which they first appear.
-#[must_use]
-pub fn modes(record: &Record) -> Vec<&str> {
-    unique(record.samples.iter().map(|sample| sample.mode.as_str()))
-}
-
-/// The modes that the record mentions, samples or not: those that have some first.
-#[must_use]
-pub fn mentioned(record: &Record) -> Vec<&str> {
-    let unavailable = record.unavailable.iter().map(|line| line.mode.as_str());
-    let failed = record.errors.iter().map(|line| line.mode.as_str());
-    unique(modes(record).into_iter().chain(unavailable).chain(failed))
-}
-
-/// Median throughput of one mode in one cell, bytes per second, whatever the
-/// number of samples; none without any.
-#[must_use]
-pub fn mode_median(record: &Record, cell: u32, mode: &str, metric: &str) -> Option<f64> {
-    let rates: Vec<f64> = record
-        .samples
-        .iter()
-        .filter(|sample| sample.cell == cell && sample.mode == mode)
-        .filter_map(|sample| rate(&record.header.experiment, sample, metric))
-        .collect();
-    (!rates.is_empty()).then(|| median(&rates))
-}
-
 /// One mode against another in one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Versus {
@@ -125,6 +93,12 @@ pub struct Versus {
 }
 
 impl Versus {
+    /// Of the figures of the one and of the other, group by group.
+    pub(crate) fn of(ours: &[f64], theirs: &[f64], misses_permille: u32) -> Versus {
+        let ratios = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+        Versus::new(ratios, [ours, theirs], misses_permille)
+    }
+
     /// Of the ratio in each group, and each group's figure of the one and of the other.
     pub(crate) fn new(
         ratios: Vec<f64>,
@@ -192,30 +166,13 @@ pub fn geomean<'a>(all: impl IntoIterator<Item = &'a Versus>) -> Option<Ratio> {
     Some(Ratio { ratio: (logs / all.len() as f64).exp(), ci })
 }
 
-/// Compares two modes in a cell, group by group. None with fewer than [`MIN_PAIRS`] groups.
-#[must_use]
-pub fn versus(record: &Record, cell: u32, mode: &str, other: &str, metric: &str) -> Option<Versus> {
-    let figure = |sample: &Sample| rate(&record.header.experiment, sample, metric);
-    let (ours, theirs) = paired(record, cell, [mode, other], figure);
-    if ours.len() < MIN_PAIRS {
-        return None;
-    }
-    let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs).collect();
-    Some(Versus::new(ratios, [&ours, &theirs], record.misses_permille(cell)))
-}
+/// Figures of a mode in every second group, and in the others: alike but for what the machine does, so
+/// that nothing has to be measured for it.
+pub type Halves = [Vec<f64>; 2];
 
-/// The figures of a mode in every second group of a cell, and in the others: alike but for what the
-/// machine does, so that nothing has to be measured for it.
-#[must_use]
-pub fn halves(
-    record: &Record,
-    cell: u32,
-    mode: &str,
-    figure: impl Fn(&Sample) -> Option<f64>,
-) -> [Vec<f64>; 2] {
-    let ours = record.samples.iter().filter(|one| one.cell == cell && one.mode == mode);
-    let mut halves = [Vec::new(), Vec::new()];
-    for sample in ours {
+pub(crate) fn halves(samples: &[&Sample], figure: impl Fn(&Sample) -> Option<f64>) -> Halves {
+    let mut halves = Halves::default();
+    for sample in samples {
         halves[(sample.pair % 2) as usize].extend(figure(sample).filter(|figure| *figure > 0.0));
     }
     halves
@@ -224,9 +181,9 @@ pub fn halves(
 /// The one halves relative to the others, over all cells: how far apart the machine puts what is
 /// alike. None where a half has fewer than two figures.
 #[must_use]
-pub fn alike(cells: &[[Vec<f64>; 2]]) -> Option<Ratio> {
-    let whole = |[odd, even]: &&[Vec<f64>; 2]| odd.len() > 1 && even.len() > 1;
-    let cells: Vec<&[Vec<f64>; 2]> = cells.iter().filter(whole).collect();
+pub fn alike<'h>(cells: impl IntoIterator<Item = &'h Halves>) -> Option<Ratio> {
+    let whole = |[odd, even]: &&Halves| odd.len() > 1 && even.len() > 1;
+    let cells: Vec<&Halves> = cells.into_iter().filter(whole).collect();
     let logs: f64 = cells.iter().map(|[one, two]| (median(one) / median(two)).ln()).sum();
     let lists: Vec<(&[f64], &[f64])> =
         cells.iter().map(|[one, two]| (one.as_slice(), two.as_slice())).collect();
@@ -236,27 +193,20 @@ pub fn alike(cells: &[[Vec<f64>; 2]]) -> Option<Ratio> {
     })
 }
 
-/// The figures of a mode and of another one in the groups that have both.
-fn paired(
-    record: &Record,
-    cell: u32,
-    [mode, other]: [&str; 2],
-    figure: impl Fn(&Sample) -> Option<f64>,
-) -> (Vec<f64>, Vec<f64>) {
-    let mut groups: BTreeMap<u32, (Option<f64>, Option<f64>)> = BTreeMap::new();
-    for sample in record.samples.iter().filter(|sample| sample.cell == cell) {
-        let group = groups.entry(sample.pair).or_default();
-        if sample.mode == mode {
-            group.0 = figure(sample);
-        } else if sample.mode == other {
-            group.1 = figure(sample);
-        }
-    }
-    // A rate of nothing moved has no ratio.
-    groups
-        .into_values()
-        .filter_map(|(ours, theirs)| Some((ours?, theirs.filter(|rate| *rate > 0.0)?)))
-        .unzip()
+/// A mode's figure in each group that it has a sample of.
+pub(crate) type ByPair = BTreeMap<u32, Option<f64>>;
+
+pub(crate) fn by_pair(samples: &[&Sample], figure: impl Fn(&Sample) -> Option<f64>) -> ByPair {
+    samples.iter().map(|sample| (sample.pair, figure(sample))).collect()
+}
+
+/// The figures of a mode and of another one in the groups that have both. Nothing has a ratio to a
+/// rate of nothing moved.
+pub(crate) fn paired(ours: &ByPair, theirs: &ByPair) -> (Vec<f64>, Vec<f64>) {
+    let both = |(pair, ours): (&u32, &Option<f64>)| {
+        Some(((*ours)?, theirs.get(pair)?.filter(|rate| *rate > 0.0)?))
+    };
+    ours.iter().filter_map(both).unzip()
 }
 
 #[cfg(test)]

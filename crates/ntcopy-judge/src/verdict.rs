@@ -3,21 +3,17 @@
 use crate::claims::{
     Claim, IN_FLIGHT, Point, Question, cells, hint, least, results, tally, wins_from,
 };
+use crate::judged::{CEILING, Judged, OURS};
 use crate::stats::footprint::LevelFigures;
-use crate::stats::{
-    self, CEILING, METRICS, Measured, THROUGHPUT, Verdict, Versus, WALKS, is_short, words,
-};
-use ntcopy_record::lists::{grouped, unique};
+use crate::stats::{self, METRICS, THROUGHPUT, Use, Verdict, Versus, WALKS, words};
+use ntcopy_record::lists::grouped;
 use ntcopy_record::units::{count, percent, sentence};
-use ntcopy_record::{ExperimentKind, LookEnd, Record, Sends};
-
-/// The library's own choice among ways to copy, and its stream.
-const OURS: [&str; 2] = ["ours", "stream"];
+use ntcopy_record::{ExperimentKind, LookEnd, Sends};
 
 /// What the record says, in a few sentences: one for each metric of each mode that was compared or
 /// should have been, and one for what went wrong.
 #[must_use]
-pub fn sentences(record: &Record) -> Vec<String> {
+pub fn sentences(record: &Judged) -> Vec<String> {
     if let Some(why) = &record.header.not_a_timing {
         let mut said = vec![format!("These are not timings ({why}), so there is no verdict.")];
         if record.header.experiment == ExperimentKind::Try {
@@ -43,18 +39,18 @@ pub fn sentences(record: &Record) -> Vec<String> {
 /// The sentence that the hint's own question has: its sends relative to plain ones of the same kernel,
 /// by another program's speed where that was measured.
 #[must_use]
-pub fn of_hint(record: &Record) -> Option<String> {
+pub fn of_hint(record: &Judged) -> Option<String> {
     let by = |metric| answer(record, hint(record, metric)?);
     by(WALKS).or_else(|| by(THROUGHPUT))
 }
 
 /// Mode by mode, metric by metric.
-fn comparison(record: &Record) -> Vec<String> {
+fn comparison(record: &Judged) -> Vec<String> {
     let mut sentences: Vec<String> = against_peers(record).into_iter().collect();
     for mode in compared_modes(record) {
         let before = sentences.len();
-        for other in others(record, mode) {
-            let metrics = METRICS.iter().filter(|metric| metric.is_whole);
+        for other in record.others(mode) {
+            let metrics = METRICS.iter().filter(|metric| metric.used == Use::Judged);
             let asked = metrics.map(|one| Question { mode, other, metric: one.name });
             sentences.extend(asked.filter_map(|question| answer(record, question)));
         }
@@ -69,7 +65,7 @@ fn comparison(record: &Record) -> Vec<String> {
 }
 
 /// What the cells answer to a question, in a sentence; none where no cell does.
-fn answer(record: &Record, question: Question<'_>) -> Option<String> {
+fn answer(record: &Judged, question: Question<'_>) -> Option<String> {
     let of_cell = |cell| question.of(record, cell);
     let points: Vec<Point<'_>> = record.cells.iter().filter_map(of_cell).collect();
     let Question { mode, other, metric } = question;
@@ -96,31 +92,16 @@ fn answer(record: &Record, question: Question<'_>) -> Option<String> {
 }
 
 /// The modes beside the baseline that the record mentions.
-fn compared_modes(record: &Record) -> Vec<&str> {
-    let mut modes = stats::mentioned(record);
+fn compared_modes(record: &Judged) -> Vec<&str> {
+    let mut modes = record.mentioned();
     modes.retain(|mode| *mode != record.header.baseline);
     // The project's own question first; otherwise as the record has them.
     modes.sort_by_key(|mode| record.header.sends(mode) != Sends::Hinted);
     modes
 }
 
-/// What a mode is held against: the baseline; plain sends of its own kernel and stack, so that a hint
-/// has no credit for what the patches bring; and the same sends of the baseline's kernel.
-pub(crate) fn others<'r>(record: &'r Record, name: &str) -> Vec<&'r str> {
-    let header = &record.header;
-    let mut others = vec![header.baseline.as_str()];
-    if let Some(mode) = header.mode(name) {
-        let home = header.mode(&header.baseline).and_then(|baseline| baseline.kernel);
-        let elsewhere = home.and_then(|home| header.elsewhere(mode, home));
-        let peers = header.beside(mode, Sends::Plain).into_iter().chain(elsewhere);
-        others.extend(peers.map(|peer| peer.mode.as_str()));
-    }
-    others.retain(|other| *other != name);
-    unique(others)
-}
-
 /// Why a mode is compared by nothing.
-fn no_result(record: &Record, mode: &str) -> String {
+fn no_result(record: &Judged, mode: &str) -> String {
     match record.unavailable.iter().find(|line| line.mode == mode) {
         Some(line) => format!("{mode} was not measured: {}.", line.why.trim_end_matches('.')),
         None => {
@@ -131,17 +112,10 @@ fn no_result(record: &Record, mode: &str) -> String {
 
 /// The library's own way against the best peer of each cell that has enough pairs of both: mean and
 /// worst.
-///
-/// Which peer is the best is decided by the medians of all its samples. Where several are equal but
-/// for noise, the best median is a little better than the truth; the error stands against us.
-fn against_peers(record: &Record) -> Option<String> {
-    let mut peers = stats::modes(record);
-    peers.retain(|mode| !OURS.contains(mode));
+fn against_peers(record: &Judged) -> Option<String> {
     let against_best = record.cells.iter().filter_map(|cell| {
-        let median = |peer: &str| stats::mode_median(record, cell.cell, peer, THROUGHPUT);
-        let rated = peers.iter().filter_map(|peer| Some((*peer, median(peer)?)));
-        let (best, _) = rated.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        Question { mode: OURS[0], other: best, metric: THROUGHPUT }.of(record, cell)
+        let other = record.best_peer(cell.cell)?;
+        Question { mode: OURS[0], other, metric: THROUGHPUT }.of(record, cell)
     });
     let points: Vec<Point<'_>> = against_best.collect();
     let (mean, worst) = (Claim::of(&points)?, least(&points)?);
@@ -154,10 +128,10 @@ fn against_peers(record: &Record) -> Option<String> {
 }
 
 /// For each hinted mode, what part it has of the gain of sends that copy nothing.
-fn parts_of_ceiling(record: &Record) -> Vec<String> {
+fn parts_of_ceiling(record: &Judged) -> Vec<String> {
     let mut parts: Vec<(&str, f64)> = Vec::new();
     for cell in &record.cells {
-        let all = Measured::all(record, cell);
+        let all = record.measured(cell);
         parts.extend(all.iter().filter_map(|one| Some((one.mode, one.part_of_ceiling()?))));
     }
     let of_mode = |(mode, parts): (&str, Vec<f64>)| {
@@ -173,11 +147,9 @@ fn parts_of_ceiling(record: &Record) -> Vec<String> {
 }
 
 /// Whether requests were left without an answer: then the rate was too much for a mode.
-fn unanswered(record: &Record) -> Option<String> {
-    let left = record.samples.iter().filter_map(|sample| {
-        let unanswered: u64 = sample.series.get("unanswered")?.iter().sum();
-        Some((sample.mode.as_str(), unanswered))
-    });
+fn unanswered(record: &Judged) -> Option<String> {
+    let all = record.cells.iter().flat_map(|cell| record.measured(cell));
+    let left = all.map(|one| (one.mode, one.unanswered()));
     let left: Vec<(&str, u64)> = left.filter(|(_, unanswered)| *unanswered > 0).collect();
     let total: u64 = left.iter().map(|(_, unanswered)| unanswered).sum();
     let mut modes: Vec<&str> = left.into_iter().map(|(mode, _)| mode).collect();
@@ -193,27 +165,26 @@ fn unanswered(record: &Record) -> Option<String> {
 }
 
 /// Whether less was moved in time than was offered.
-fn behind(record: &Record) -> Option<String> {
-    let short = record.samples.iter().filter(|sample| is_short(sample)).count();
+fn behind(record: &Judged) -> Option<String> {
+    let short = record.short;
     (short > 0).then(|| {
         format!(
             "In {short} of {} samples the traffic fell more than 2 % behind what was offered: the \
              others had more.",
-            record.samples.len()
+            record.samples
         )
     })
 }
 
 /// For each level of the caches, how far known displacers are off; what the calls displaced is in
 /// the table.
-fn footprint_sentences(record: &Record) -> Vec<String> {
+fn footprint_sentences(record: &Judged) -> Vec<String> {
     let of_level = |level: &LevelFigures| {
         let (name, least) = (&level.level, level.least_lines);
         let seen = format!("{name}: fewer than {least:.0} lines read cannot be seen.");
         [format!("{name}: {}", level.sentence()), seen]
     };
-    let mut said: Vec<String> =
-        stats::footprint::levels(record).iter().flat_map(of_level).collect();
+    let mut said: Vec<String> = record.levels.iter().flat_map(of_level).collect();
     if said.is_empty() {
         said.push("No level of the caches could be measured.".to_owned());
     }
@@ -221,8 +192,8 @@ fn footprint_sentences(record: &Record) -> Vec<String> {
 }
 
 /// The verdict on a program's turns, what the kernel counted, and what to do.
-fn turns_sentences(record: &Record) -> Vec<String> {
-    match stats::turns::outcome(record) {
+fn turns_sentences(record: &Judged) -> Vec<String> {
+    match &record.outcome {
         Some(outcome) => {
             let mut said = vec![outcome.sentence()];
             said.extend(outcome.cpu_sentence());
@@ -232,7 +203,7 @@ fn turns_sentences(record: &Record) -> Vec<String> {
         }
         None => vec![format!(
             "No verdict: the record holds {} good turns, and five pairs make one.",
-            record.samples.len()
+            record.samples
         )],
     }
 }
@@ -242,9 +213,8 @@ fn turns_sentences(record: &Record) -> Vec<String> {
 ///
 /// Over a loopback an acknowledgement takes about a microsecond, and what BBR makes of that is up
 /// to whether the reader happened to be awake: a timer for each packet, or none.
-fn pacing_sentence(record: &Record) -> Option<String> {
-    let names = record.tcp_congestion_controls();
-    let name = names.iter().find(|name| name.starts_with("bbr"))?;
+fn pacing_sentence(record: &Judged) -> Option<String> {
+    let name = record.congestion.iter().find(|name| name.starts_with("bbr"))?;
     Some(format!(
         "TCP's congestion control was {name}, which paces: on one machine its estimate of the \
          bandwidth decides what goes through and what that costs, and differs by chance from one \
@@ -253,10 +223,10 @@ fn pacing_sentence(record: &Record) -> Option<String> {
 }
 
 /// One sentence of all results whose interval is too wide to say anything; none where there are none.
-fn unresolved(record: &Record) -> Option<String> {
+fn unresolved(record: &Judged) -> Option<String> {
     let mut all = results(record);
     all.retain(|result| record.header.sends(result.question.mode) != Sends::Idle);
-    let wide = all.iter().map(|result| &result.versus);
+    let wide = all.iter().map(|result| result.versus);
     let wide: Vec<&Versus> =
         wide.filter(|versus| versus.verdict() == Verdict::Unresolved).collect();
     let most_pairs = wide.iter().map(|versus| versus.ratios.len()).max()?;
@@ -279,7 +249,7 @@ fn unresolved(record: &Record) -> Option<String> {
 }
 
 /// What kept the record from being whole and clean, in one sentence.
-fn trouble(record: &Record) -> Option<String> {
+fn trouble(record: &Judged) -> Option<String> {
     let mut parts = Vec::new();
     let wrong = record.errors.iter().filter(|error| error.wrong_byte).count();
     if wrong > 0 {
@@ -290,7 +260,7 @@ fn trouble(record: &Record) -> Option<String> {
         parts.push(format!("{} failed and gave no number", count(failed, "run")));
     }
     if !record.complete {
-        parts.push(format!("the record was cut short after {} samples", record.samples.len()));
+        parts.push(format!("the record was cut short after {} samples", record.samples));
     }
     parts.extend(record.disturbed());
     (!parts.is_empty()).then(|| sentence(&parts.join(", and ")))

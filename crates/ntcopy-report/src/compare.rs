@@ -1,11 +1,12 @@
 //! Two sides of records held against each other, as text, as JSON and as a page.
 
+use ntcopy_judge::Judged;
 use ntcopy_judge::claims::{Point, Question};
 use ntcopy_judge::compare::{Compared, Comparison, Difference, differences, groups, sentences};
 use ntcopy_judge::params::{axes, axis_words, group_words};
 use ntcopy_judge::stats::{Verdict, words};
+use ntcopy_record::Cell;
 use ntcopy_record::lists::grouped;
-use ntcopy_record::{Cell, Record};
 use serde_json::{Value, json};
 
 use crate::table;
@@ -20,18 +21,18 @@ pub struct Side<'a> {
     /// Where the records came from, as the user named it.
     pub place: &'a str,
     /// At least one.
-    pub records: &'a [Record],
+    pub records: &'a [Judged],
 }
 
 /// The records whose machines are held against each other: the newest of each side.
-fn newest<'a>(side: &Side<'a>) -> Option<&'a Record> {
+fn newest<'a>(side: &Side<'a>) -> Option<&'a Judged> {
     side.records.iter().max_by_key(|record| record.header.started_unix_ns)
 }
 
 /// In what the sides' machines differ, by the newest records of those that were compared; by the
 /// newest of all if none was.
 pub fn machines(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison<'_>) -> Vec<Difference> {
-    let started = |record: &&Record| record.header.started_unix_ns;
+    let started = |record: &&Judged| record.header.started_unix_ns;
     let in_a = comparison.cells.iter().map(|cell| cell.a.record).max_by_key(started);
     let in_b = comparison.cells.iter().map(|cell| cell.b.record).max_by_key(started);
     match (in_a.or(newest(a)), in_b.or(newest(b))) {

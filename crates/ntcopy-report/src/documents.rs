@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ntcopy_judge::{Judged, judge};
 use ntcopy_record::{FILE_NAME, ReadError, Record, file};
 
 use index::Index;
@@ -138,12 +139,12 @@ fn documents(root: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// The records that the index names, by that name; all that are kept, and no others.
-fn records(root: &Path, index: &Index) -> Result<BTreeMap<String, Record>, Error> {
+fn records(root: &Path, index: &Index) -> Result<BTreeMap<String, Judged>, Error> {
     let place = root.join("bench/record");
     let mut records = BTreeMap::new();
     for name in index.records() {
         let record = Record::read(place.join(&name)).map_err(Error::Record)?;
-        records.insert(name, record);
+        records.insert(name, judge(&record));
     }
     for path in below(&place)? {
         let folder = path.parent().and_then(|folder| folder.strip_prefix(&place).ok());

@@ -1,8 +1,11 @@
 //! What each experiment has to show, a row for each experiment.
 
-use ntcopy_judge::stats::{self, METRICS, P50, P99, PER_CPU, THROUGHPUT, WALKS, WALKS_P99};
-use ntcopy_record::lists::unique;
-use ntcopy_record::{Cell, ExperimentKind, Record, Sends, is_counting_mark, word};
+use ntcopy_judge::stats::{
+    BACKEND_CPU, BOTH_CPU_US, CLIENT_CPU, CLIENT_CPU_US, METRICS, P50, P99, PER_CPU, PROXY_CPU,
+    SERVER_CPU, SERVER_CPU_US, SERVERS_CPU, THROUGHPUT, Use, WALKS, WALKS_P99,
+};
+use ntcopy_judge::{Judged, Measured};
+use ntcopy_record::{Cell, ExperimentKind, Sends, word};
 use serde_json::Value;
 
 use crate::view::{self, Column, Curve, Grid, View, What, column};
@@ -17,13 +20,13 @@ pub(crate) struct Shown {
 }
 
 pub(crate) enum Tables {
-    Views(fn(&Record) -> Vec<View>),
+    Views(fn(&Judged) -> Vec<View>),
     /// Figures that are not of a mode in a cell, and the object for programs.
-    Own(fn(&Record) -> Vec<Grid>, fn(&Record) -> Value),
+    Own(fn(&Judged) -> Vec<Grid>, fn(&Judged) -> Value),
 }
 
 impl Shown {
-    pub fn views(&self, record: &Record) -> Vec<View> {
+    pub fn views(&self, record: &Judged) -> Vec<View> {
         match self.tables {
             Tables::Views(views) => {
                 let mut views = views(record);
@@ -35,7 +38,7 @@ impl Shown {
         }
     }
 
-    pub fn grids(&self, record: &Record) -> Vec<Grid> {
+    pub fn grids(&self, record: &Judged) -> Vec<Grid> {
         match self.tables {
             Tables::Own(grids, _) => grids(record),
             Tables::Views(_) => view::grids(record, &self.views(record)),
@@ -44,9 +47,9 @@ impl Shown {
 }
 
 /// The row of a record's experiment.
-pub(crate) fn shown(record: &Record) -> Shown {
+pub(crate) fn shown(record: &Judged) -> Shown {
     use ExperimentKind::*;
-    let (question, views, caveat): (_, fn(&Record) -> Vec<View>, _) = match record.header.experiment
+    let (question, views, caveat): (_, fn(&Judged) -> Vec<View>, _) = match record.header.experiment
     {
         Unix => ("From how much in flight does a hinted send pay?", sends, Some(BLIND_READER)),
         Retention => ("What is left of a hot set?", hot_sets, None),
@@ -151,7 +154,7 @@ fn waits(parts: &[(f64, &str)]) -> Vec<Column> {
 const TAIL: [(f64, &str); 4] = [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9")];
 const PERCENTILES: &[f64] = &[0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
 
-fn sends(_: &Record) -> Vec<View> {
+fn sends(_: &Judged) -> Vec<View> {
     let mut columns =
         vec![rate(), column("in sends", "send_share", What::SendShare), nontemporal()];
     columns.extend(compared(THROUGHPUT));
@@ -175,7 +178,7 @@ fn hot_set_columns() -> Vec<Column> {
 const HOT_SET: &str = "ns per line; slow-down relative to idle, speed and the whole of traffic \
                        and walks relative to the baseline";
 
-fn hot_sets(_: &Record) -> Vec<View> {
+fn hot_sets(_: &Judged) -> Vec<View> {
     let curve = |title, part| lower(title, "ns per line", What::LineNs(part));
     let curves = vec![
         curve("Time of a line of the hot set", 0.5),
@@ -184,27 +187,25 @@ fn hot_sets(_: &Record) -> Vec<View> {
     vec![View { is_of: every, note: HOT_SET, columns: hot_set_columns(), curves }]
 }
 
-fn http(record: &Record) -> Vec<View> {
-    let cpu = |head: &str, process: &'static [&'static str]| {
-        column(head, &format!("{head}_cpu_s_per_gb"), What::CpuPerGb(process))
-    };
+fn http(record: &Judged) -> Vec<View> {
+    let cpu = |head: &str, metric: &'static str| column(head, metric, What::CpuPerGb(metric));
     let mut columns = vec![rate()];
     columns.extend(compared(THROUGHPUT));
     let copies_nothing = |mode: &str| record.header.sends(mode) == Sends::CopiesNothing;
     let mut note = "CPU seconds per GB of proxy, backend, client";
-    if stats::modes(record).into_iter().any(copies_nothing) {
+    if record.modes.iter().any(|mode| copies_nothing(mode)) {
         columns.push(column("of ceiling", "part_of_ceiling", What::OfCeiling));
         note = "of ceiling: part of the gain of a backend that copies nothing, above 3 %; CPU \
                 seconds per GB of proxy, backend, client";
     }
     columns.extend([
         nontemporal(),
-        cpu("proxy", &["proxy_cpu"]),
-        cpu("backend", &["backend_cpu"]),
-        cpu("client", &["client_cpu"]),
+        cpu("proxy", PROXY_CPU),
+        cpu("backend", BACKEND_CPU),
+        cpu("client", CLIENT_CPU),
         column("less CPU", "", What::Short(PER_CPU)),
     ]);
-    let both = What::CpuPerGb(&["proxy_cpu", "backend_cpu"]);
+    let both = What::CpuPerGb(SERVERS_CPU);
     let cost = lower("CPU time of proxy and backend for 10^9 bytes", "CPU s/GB", both);
     let curves = vec![rate_curve(), cost];
     vec![
@@ -218,17 +219,17 @@ fn http(record: &Record) -> Vec<View> {
     ]
 }
 
-fn net(_: &Record) -> Vec<View> {
-    let cpu = |head: &str, name: &str, processes| column(head, name, What::CpuPerAnswer(processes));
+fn net(_: &Judged) -> Vec<View> {
+    let cpu = |head: &str, metric: &'static str| column(head, metric, What::CpuPerAnswer(metric));
     let mut columns = vec![column("per second", "transactions_per_s", What::AnsweredPerS)];
     columns.extend(compared(THROUGHPUT));
     columns.extend([
         nontemporal(),
-        cpu("client us", "client_cpu_us", &["client_cpu"]),
-        cpu("server us", "server_cpu_us", &["server_cpu"]),
+        cpu("client us", CLIENT_CPU_US),
+        cpu("server us", SERVER_CPU_US),
         column("less CPU", "", What::Short(PER_CPU)),
     ]);
-    let both = What::CpuPerAnswer(&["client_cpu", "server_cpu"]);
+    let both = What::CpuPerAnswer(BOTH_CPU_US);
     let curves = vec![
         higher("Transactions per second", "per second", What::AnsweredPerS),
         lower("CPU time of client and server for a transaction", "CPU us", both),
@@ -246,7 +247,7 @@ fn net(_: &Record) -> Vec<View> {
     ]
 }
 
-fn pingpong(_: &Record) -> Vec<View> {
+fn pingpong(_: &Judged) -> Vec<View> {
     let mut columns = vec![column("mean us", "mean_us", What::MeanUs)];
     columns.extend(waits(&[TAIL[0], TAIL[2], TAIL[3]]));
     let curves = vec![Curve::ByPercentile(PERCENTILES)];
@@ -258,12 +259,12 @@ fn pingpong(_: &Record) -> Vec<View> {
     }]
 }
 
-fn app(_: &Record) -> Vec<View> {
+fn app(_: &Judged) -> Vec<View> {
     let mut large = vec![rate()];
     large.extend(compared(THROUGHPUT));
     large.extend([
         nontemporal(),
-        column("CPU s/GB", "cpu_s_per_gb", What::CpuPerGb(&["server_cpu"])),
+        column("CPU s/GB", SERVER_CPU, What::CpuPerGb(SERVER_CPU)),
         column("less CPU", "", What::Short(PER_CPU)),
     ]);
     let curves = vec![Curve::ByPercentile(PERCENTILES)];
@@ -279,7 +280,7 @@ fn app(_: &Record) -> Vec<View> {
 }
 
 /// Copies, fills, pages and walks in user space.
-fn ways(_: &Record) -> Vec<View> {
+fn ways(_: &Judged) -> Vec<View> {
     let view = |is_of: fn(&Cell) -> bool, head: Column, curve: Curve| {
         let mut columns = vec![head];
         columns.extend(compared(THROUGHPUT));
@@ -293,14 +294,13 @@ fn ways(_: &Record) -> Vec<View> {
 }
 
 /// What is judged and in no other table: so a new metric is shown without a column of its own.
-fn other_metrics(record: &Record, views: &[View]) -> Option<View> {
+fn other_metrics(record: &Judged, views: &[View]) -> Option<View> {
     let columns = || views.iter().flat_map(|view| &view.columns);
     let is_shown = |name| columns().any(|column| column.what.metric() == Some(name));
-    let has = |name| {
-        let of = |sample| stats::rate(&record.header.experiment, sample, name).is_some();
-        record.samples.iter().any(of)
-    };
-    let others = METRICS.iter().filter(|metric| metric.is_whole);
+    let all: Vec<Measured<'_>> =
+        record.cells.iter().flat_map(|cell| record.measured(cell)).collect();
+    let has = |name| all.iter().any(|one| one.median(name).is_some());
+    let others = METRICS.iter().filter(|metric| metric.used == Use::Judged);
     let others = others.filter(|metric| !is_shown(metric.name) && has(metric.name));
     let columns: Vec<Column> = others
         .flat_map(|metric| {
@@ -317,15 +317,12 @@ const LINE_BYTES: f64 = 64.0;
 
 /// A table of the hardware events that were counted: memory traffic for a byte of payload, others
 /// for a line of it.
-fn events(record: &Record) -> Option<View> {
-    let is_event =
-        |name: &&String| record.machine.is_hardware_counter(name) && !is_counting_mark(name);
-    let names = record.samples.iter().flat_map(|sample| sample.counters.keys());
+fn events(record: &Judged) -> Option<View> {
     let one = |name: &String| {
         let bytes = if name.ends_with("-bytes") { 1.0 } else { LINE_BYTES };
         column(name, &name.replace('-', "_"), What::Event(name.clone(), bytes))
     };
-    let columns: Vec<Column> = unique(names.filter(is_event)).into_iter().map(one).collect();
+    let columns: Vec<Column> = record.events.iter().map(one).collect();
     let note = "hardware events per line of 64 bytes, memory traffic per byte; ~ is scaled";
     (!columns.is_empty()).then_some(View { is_of: every, note, columns, curves: vec![] })
 }

@@ -1,7 +1,7 @@
 //! How many lines of a cache calls displace.
 
-use ntcopy_judge::stats::footprint::{CallFigures, LevelFigures, levels};
-use ntcopy_record::Record;
+use ntcopy_judge::Judged;
+use ntcopy_judge::stats::footprint::{CallFigures, LevelFigures};
 use serde_json::{Value, json};
 
 use crate::view::{Grid, with_results};
@@ -10,7 +10,7 @@ use crate::view::{Grid, with_results};
 const HEADER: [&str; 6] = ["call", "", "lines", "interval", "per KiB", "us"];
 
 /// A table for each level; a row for each call.
-pub(crate) fn grids(record: &Record) -> Vec<Grid> {
+pub(crate) fn grids(record: &Judged) -> Vec<Grid> {
     let grid = |level: &LevelFigures| Grid {
         heading: format!(
             "{}: {} lines primed, beyond {} cycles; {:.0} missing when nothing happens",
@@ -19,7 +19,7 @@ pub(crate) fn grids(record: &Record) -> Vec<Grid> {
         header: HEADER.map(str::to_owned).into(),
         rows: rows(level),
     };
-    levels(record).iter().map(grid).collect()
+    record.levels.iter().map(grid).collect()
 }
 
 fn rows(level: &LevelFigures) -> Vec<Vec<String>> {
@@ -39,9 +39,8 @@ fn rows(level: &LevelFigures) -> Vec<Vec<String>> {
 }
 
 /// The object that `--json` prints.
-pub(crate) fn json(record: &Record) -> Value {
-    let levels = levels(record);
-    let mut results: Vec<Value> = levels.iter().flat_map(results).collect();
+pub(crate) fn json(record: &Judged) -> Value {
+    let mut results: Vec<Value> = record.levels.iter().flat_map(results).collect();
     results.extend(
         record
             .unavailable
@@ -49,7 +48,7 @@ pub(crate) fn json(record: &Record) -> Value {
             .map(|line| json!({"params": {}, "mode": line.mode, "unavailable": line.why})),
     );
     let mut object = with_results(record, results);
-    object["levels"] = json!(levels);
+    object["levels"] = json!(record.levels);
     object
 }
 

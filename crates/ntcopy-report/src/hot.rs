@@ -1,8 +1,9 @@
 //! What a line of a hot set takes beside each mode: for a sentence and for bars.
 
 use ntcopy_judge::params::group_words;
-use ntcopy_judge::stats::{BAR, Measured};
-use ntcopy_record::{Cell, ExperimentKind, Record, Sends, number};
+use ntcopy_judge::stats::BAR;
+use ntcopy_judge::{Judged, Measured};
+use ntcopy_record::{Cell, ExperimentKind, Sends, number};
 
 use crate::text;
 
@@ -25,24 +26,24 @@ pub(crate) struct Line {
     pub p99: f64,
 }
 
-pub(crate) fn all(record: &Record) -> Vec<Hot> {
+pub(crate) fn all(record: &Judged) -> Vec<Hot> {
     record.cells.iter().filter_map(|cell| of_cell(record, cell)).collect()
 }
 
 /// The hot set that plain sends slow down most.
-pub(crate) fn worst(records: &[&Record]) -> Option<Hot> {
+pub(crate) fn worst(records: &[&Judged]) -> Option<Hot> {
     let ours =
         records.iter().filter(|record| record.header.experiment == ExperimentKind::Retention);
     ours.flat_map(|record| all(record)).max_by(|a, b| a.slow_down().total_cmp(&b.slow_down()))
 }
 
-pub(crate) fn of_cell(record: &Record, cell: &Cell) -> Option<Hot> {
+pub(crate) fn of_cell(record: &Judged, cell: &Cell) -> Option<Hot> {
     let bytes = number(&cell.params, "hot_set_bytes")?;
     let line = |one: &Measured<'_>| {
         let (p50, p99) = (one.line_ns(0.5)?, one.line_ns(0.99)?);
         Some(Line { mode: one.mode.to_owned(), sends: one.sends(), p50, p99 })
     };
-    let mut lines: Vec<Line> = Measured::all(record, cell).iter().filter_map(line).collect();
+    let mut lines: Vec<Line> = record.measured(cell).iter().filter_map(line).collect();
     // As a reader meets them; others follow.
     let order = [Sends::Idle, Sends::Plain, Sends::ByRule, Sends::Hinted];
     lines.sort_by_key(|line| {

@@ -1,9 +1,9 @@
 //! The object that `ntcopy bench --json` prints.
 
 use ntcopy_judge::claims::{Point, Question, results};
-use ntcopy_judge::stats::{self, CEILING};
+use ntcopy_judge::{CEILING, Judged};
 use ntcopy_record::lists::unique;
-use ntcopy_record::{Cell, Record, RunError, Sends};
+use ntcopy_record::{Cell, RunError, Sends};
 use serde_json::{Value, json};
 
 use crate::experiment::{self, Tables};
@@ -29,7 +29,7 @@ use crate::view::{self, with_results};
 ///
 /// For a program's turns (`try`) and for footprints `results` has what these commands print:
 /// `metric` is what a turn's figure is, or `equivalent_lines_read`.
-pub fn object(record: &Record) -> Value {
+pub fn object(record: &Judged) -> Value {
     let shown = experiment::shown(record);
     if let Tables::Own(_, object) = shown.tables {
         return object(record);
@@ -62,12 +62,12 @@ pub fn object(record: &Record) -> Value {
 }
 
 /// The modes that the record mentions, the baseline first.
-fn modes(record: &Record) -> Vec<&str> {
-    unique(std::iter::once(record.header.baseline.as_str()).chain(stats::mentioned(record)))
+fn modes(record: &Judged) -> Vec<&str> {
+    unique(std::iter::once(record.header.baseline.as_str()).chain(record.mentioned()))
 }
 
 /// Why a mode is not to be had in a cell.
-fn unavailable<'a>(record: &'a Record, cell: &Cell, mode: &str) -> Option<&'a str> {
+fn unavailable<'a>(record: &'a Judged, cell: &Cell, mode: &str) -> Option<&'a str> {
     let here = |at: Option<u32>| at.is_none_or(|at| at == cell.cell);
     let line = record.unavailable.iter().find(|line| line.mode == mode && here(line.cell));
     line.map(|line| line.why.as_str())
@@ -87,12 +87,12 @@ fn figures(Point { question, record, cell, versus, .. }: &Point<'_>) -> Value {
     object
 }
 
-fn entry(record: &Record, cell: Option<&Cell>, mode: &str) -> Value {
+fn entry(record: &Judged, cell: Option<&Cell>, mode: &str) -> Value {
     let params = cell.map(|cell| cell.params.clone()).unwrap_or_default();
     json!({"params": params, "mode": mode, "baseline": record.header.baseline})
 }
 
-fn failure(record: &Record, cell: &Cell, error: &RunError) -> Value {
+fn failure(record: &Judged, cell: &Cell, error: &RunError) -> Value {
     let mut entry = entry(record, Some(cell), &error.mode);
     entry["error"] = error.what.as_str().into();
     entry["wrong_byte"] = error.wrong_byte.into();

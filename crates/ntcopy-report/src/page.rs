@@ -15,7 +15,7 @@ mod tables;
 mod verdict;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use ntcopy_record::Record;
+use ntcopy_judge::Judged;
 use ntcopy_record::lists::unique;
 
 use crate::summary::{self, Summary};
@@ -68,7 +68,7 @@ fn head(title: &str) -> Markup {
 
 /// The page as HTML. `command` is the command line that made it, which the page states.
 #[must_use]
-pub fn html(records: &[Record], command: &[String]) -> String {
+pub fn html(records: &[Judged], command: &[String]) -> String {
     let tellers = machine::tellers(records);
     let sections = records.iter().enumerate().map(|(index, record)| {
         section(index, record, &machine::section(records, index, tellers[index]))
@@ -123,7 +123,7 @@ fn risk() -> Markup {
 }
 
 /// How many records the page is of, and when they were measured.
-fn origin(records: &[Record]) -> Option<String> {
+fn origin(records: &[Judged]) -> Option<String> {
     let times = || records.iter().map(|record| record.header.started_unix_ns);
     let (first, last) = (text::utc(times().min()?), text::utc(times().max()?));
     Some(match records.len() {
@@ -133,14 +133,14 @@ fn origin(records: &[Record]) -> Option<String> {
 }
 
 /// The answer, where the page is of one machine and has one; else what the records are of.
-fn title(records: &[Record], summaries: &[Summary]) -> String {
+fn title(records: &[Judged], summaries: &[Summary]) -> String {
     match summaries {
         [one] => one.answer.clone().unwrap_or_else(|| contents(records)),
         _ => contents(records),
     }
 }
 
-fn contents(records: &[Record]) -> String {
+fn contents(records: &[Judged]) -> String {
     let names = unique(records.iter().map(|record| record.header.experiment.as_str()));
     let plural = if names.len() == 1 { "" } else { "s" };
     let cpus = unique(records.iter().map(|record| record.machine.cpu_model.as_str()));
@@ -157,7 +157,7 @@ fn contents(records: &[Record]) -> String {
     }
 }
 
-fn section(index: usize, record: &Record, machine: &Markup) -> Markup {
+fn section(index: usize, record: &Judged, machine: &Markup) -> Markup {
     let header = &record.header;
     html! {
         section class="record" id=(format!("record-{index}"))
@@ -179,11 +179,11 @@ fn section(index: usize, record: &Record, machine: &Markup) -> Markup {
 }
 
 /// What the reader must know before believing a figure.
-fn caveats(record: &Record) -> Markup {
+fn caveats(record: &Judged) -> Markup {
     let (header, machine) = (&record.header, &record.machine);
     let shown = experiment::shown(record);
     let wrong = record.errors.iter().any(|error| error.wrong_byte);
-    let measured_vmsplice = record.samples.iter().any(|sample| sample.mode == "vmsplice");
+    let measured_vmsplice = record.modes.iter().any(|mode| mode == "vmsplice");
     html! {
         @if let Some(why) = &header.not_a_timing {
             p class="alert" role="note" { strong { "These are not timings: " } (why) "." }

@@ -3,7 +3,8 @@
 use std::slice::from_ref;
 use std::sync::LazyLock;
 
-use ntcopy_record::{ExperimentKind, Record, word};
+use ntcopy_judge::Judged;
+use ntcopy_record::{ExperimentKind, word};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -42,13 +43,13 @@ enum Better {
 }
 
 /// What others published of a record's experiment, in the file's order.
-pub(crate) fn tables(record: &Record) -> Vec<Grid> {
+pub(crate) fn tables(record: &Judged) -> Vec<Grid> {
     let tables = results::<Table>(&record.header.experiment, "rows");
     pairs(record).into_iter().chain(tables.iter().map(Table::grid)).collect()
 }
 
 /// The pairs whose configurations the record repeats, in the unit of its own table.
-fn pairs(record: &Record) -> Option<Grid> {
+fn pairs(record: &Judged) -> Option<Grid> {
     let is_repeated = |pair: &Pair| {
         let mut labels = record.cells.iter().map(|cell| word(&cell.params, "published"));
         labels.any(|label| label == Some(pair.label.as_str()))
@@ -131,14 +132,15 @@ fn results<T: DeserializeOwned>(experiment: &ExperimentKind, key: &str) -> Vec<T
 
 #[cfg(test)]
 mod tests {
+    use ntcopy_judge::judge;
     use ntcopy_record::testing;
 
     use super::*;
 
-    fn of(experiment: ExperimentKind) -> Record {
+    fn of(experiment: ExperimentKind) -> Judged {
         let mut record = testing::record(&["plain"], &[&[]]);
         record.header.experiment = experiment;
-        record
+        judge(&record)
     }
 
     #[test]

@@ -3,8 +3,8 @@
 
 use ntcopy_judge::advice::{self, Advice, Decision, Target, Topic, Value};
 use ntcopy_judge::stats::{Verdict, turns};
-use ntcopy_judge::{compare, params, verdict};
-use ntcopy_record::{Machine, Record};
+use ntcopy_judge::{Judged, compare, params, verdict};
+use ntcopy_record::Machine;
 
 use crate::advice::headline;
 use crate::hot;
@@ -68,8 +68,8 @@ const READER: &str = "A reader that touches the bytes on this machine waits for 
 
 /// A summary for each machine that the records are of, in the order in which they are met.
 #[must_use]
-pub fn summaries(records: &[Record]) -> Vec<Summary> {
-    let mut machines: Vec<(&Machine, Vec<&Record>)> = Vec::new();
+pub fn summaries(records: &[Judged]) -> Vec<Summary> {
+    let mut machines: Vec<(&Machine, Vec<&Judged>)> = Vec::new();
     for record in records {
         let is_known =
             |machine: &Machine| compare::is_same_machine(&record.machine, machine).is_ok();
@@ -83,9 +83,9 @@ pub fn summaries(records: &[Record]) -> Vec<Summary> {
 
 /// The summary of one machine.
 #[must_use]
-pub fn of(machine: &Machine, mut records: Vec<&Record>) -> Summary {
+pub fn of(machine: &Machine, mut records: Vec<&Judged>) -> Summary {
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
-    let counted: Vec<&Record> =
+    let counted: Vec<&Judged> =
         records.iter().copied().filter(|record| advice::counts(record, machine).is_ok()).collect();
     let mut advice = advice::advise(&counted, &Target::of(machine.clone()));
     advice.retain(|one| !matches!(one.decision, Decision::NoEvidence | Decision::NotHere));
@@ -123,9 +123,9 @@ fn sends(all: &[Advice]) -> Option<&Advice> {
 }
 
 /// What was found of each program that was tried, the newest first.
-fn own(records: &[&Record]) -> Vec<String> {
+fn own(records: &[&Judged]) -> Vec<String> {
     let tried = records.iter().filter_map(|record| {
-        let outcome = turns::outcome(record)?;
+        let outcome = record.outcome.as_ref()?;
         let program = outcome.params.get(turns::PROGRAM).map(params::listed)?;
         Some((program, format!("{} {}", outcome.sentence(), outcome.advice())))
     });

@@ -1,16 +1,16 @@
 //! A record's results as tables of text.
 
 use comfy_table::{CellAlignment, Table, presets};
-use ntcopy_judge::verdict;
+use ntcopy_judge::{Judged, verdict};
 use ntcopy_record::lists::grouped;
-use ntcopy_record::{ExperimentKind, Record, foreign};
+use ntcopy_record::{ExperimentKind, foreign};
 
 use crate::text::{ascii, cell, cells, wrapped};
 use crate::view::Grid;
 use crate::{experiment, text};
 
 /// The results for a terminal, in ASCII. Ends in a newline.
-pub fn terminal(record: &Record) -> String {
+pub fn terminal(record: &Judged) -> String {
     let mut out = print(&experiment::shown(record).grids(record), true);
     for line in remarks(record) {
         out.push_str(&wrapped(&ascii(&line)));
@@ -26,12 +26,12 @@ pub fn terminal(record: &Record) -> String {
 
 /// The results as Markdown, with what they come to, and at the end which record they are from. Ends
 /// in a newline.
-pub fn markdown(record: &Record) -> String {
+pub fn markdown(record: &Judged) -> String {
     document(record, verdict::sentences(record))
 }
 
 /// The same with these sentences below the tables.
-pub(crate) fn document(record: &Record, sentences: Vec<String>) -> String {
+pub(crate) fn document(record: &Judged, sentences: Vec<String>) -> String {
     let mut out = print(&experiment::shown(record).grids(record), false);
     for line in remarks(record).into_iter().chain(sentences) {
         out.push_str(&format!("- {}\n", foreign::markdown(&line)));
@@ -77,7 +77,7 @@ pub(crate) fn print(grids: &[Grid], is_for_terminal: bool) -> String {
 }
 
 /// What is missing beside the figures; the verdict says the rest.
-fn remarks(record: &Record) -> Vec<String> {
+fn remarks(record: &Judged) -> Vec<String> {
     let mut lines = troubles(record);
     let missing = missing_counters(record);
     if !missing.is_empty() && !record.cells.is_empty() {
@@ -87,7 +87,7 @@ fn remarks(record: &Record) -> Vec<String> {
 }
 
 /// What was not to be had, and what failed.
-pub(crate) fn troubles(record: &Record) -> Vec<String> {
+pub(crate) fn troubles(record: &Judged) -> Vec<String> {
     let mut lines = Vec::new();
     for line in record.unavailable.iter().filter(|line| line.cell.is_none()) {
         lines.push(format!("Mode {} is not available: {}", line.mode, line.why));
@@ -107,7 +107,7 @@ pub(crate) fn troubles(record: &Record) -> Vec<String> {
 
 /// Which hardware counters are not to be had and why, those with the same reason together; empty
 /// where all are to be had, or the record is older than the counters.
-pub(crate) fn missing_counters(record: &Record) -> Vec<String> {
+pub(crate) fn missing_counters(record: &Judged) -> Vec<String> {
     let counters = record.machine.hardware_counters.iter();
     let missing = counters.filter_map(|one| Some((one.missing.as_deref()?, one.name.as_str())));
     let said = |(why, names): (&str, Vec<&str>)| format!("{}: n/a ({why})", names.join(", "));
@@ -115,7 +115,7 @@ pub(crate) fn missing_counters(record: &Record) -> Vec<String> {
 }
 
 /// Cells in which nothing is to be had, once for each reason.
-fn missing_cells(record: &Record) -> Vec<String> {
+fn missing_cells(record: &Judged) -> Vec<String> {
     let of_cells = record.unavailable.iter().filter_map(|line| Some((&line.why, line.cell?)));
     let said = |(why, mut cells): (&String, Vec<u32>)| {
         cells.dedup();

@@ -1,9 +1,9 @@
 //! A program's turns, plain and hinted.
 
 use ntcopy_judge::params::listed;
-use ntcopy_judge::stats::turns::{self, HINTED, METRIC, Outcome, PLAIN, PROGRAM, outcome};
-use ntcopy_judge::stats::{Verdict, Versus, median};
-use ntcopy_record::Record;
+use ntcopy_judge::stats::turns::{HINTED, METRIC, Outcome, PLAIN, PROGRAM};
+use ntcopy_judge::stats::{TURNS, Verdict, Versus};
+use ntcopy_judge::{Judged, Measured};
 use serde_json::{Value, json};
 
 use crate::view::{Grid, with_results};
@@ -12,12 +12,14 @@ use ntcopy_record::word;
 const HEADER: [&str; 6] = ["figure", PLAIN, HINTED, "ratio", "verdict", "pairs"];
 
 /// One table, a row for each figure. A ratio above 1 means that hinted was better.
-pub(crate) fn grids(record: &Record) -> Vec<Grid> {
+pub(crate) fn grids(record: &Judged) -> Vec<Grid> {
     let Some(cell) = record.cells.first() else { return Vec::new() };
     let heading = cell.params.get(PROGRAM).map(listed).unwrap_or_default();
-    let rows = match outcome(record) {
+    let rows = match &record.outcome {
         Some(outcome) => outcome.figures().map(row).collect(),
-        None => vec![too_few(record, word(&cell.params, METRIC).unwrap_or_default())],
+        None => {
+            vec![too_few(&record.measured(cell), word(&cell.params, METRIC).unwrap_or_default())]
+        }
     };
     vec![Grid { heading, header: HEADER.map(str::to_owned).into(), rows }]
 }
@@ -38,20 +40,15 @@ fn row((name, versus, verdict): (&str, &Versus, Verdict)) -> Vec<String> {
 }
 
 /// The medians of the turns that there are.
-fn too_few(record: &Record, metric: &str) -> Vec<String> {
-    let figures = |mode: &str| -> Vec<f64> {
-        let ours = record.samples.iter().filter(|sample| sample.mode == mode);
-        ours.filter_map(turns::figure).collect()
+fn too_few(all: &[Measured<'_>], metric: &str) -> Vec<String> {
+    let [plain, hinted] = [PLAIN, HINTED].map(|mode| all.iter().find(|one| one.mode == mode));
+    let median = |one: Option<&Measured<'_>>| {
+        one.and_then(|one| one.median(TURNS)).map_or_else(|| "-".to_owned(), figure)
     };
-    let [plain, hinted] = [PLAIN, HINTED].map(figures);
-    let median = |figures: &[f64]| match figures {
-        [] => "-".to_owned(),
-        figures => figure(median(figures)),
-    };
-    let pairs = plain.len().min(hinted.len()).to_string();
-    let words = ["", "too few pairs"].map(str::to_owned);
-    let [ratio, verdict] = words;
-    vec![with_unit(metric), median(&plain), median(&hinted), ratio, verdict, pairs]
+    let [many_plain, many_hinted] = [plain, hinted].map(|one| one.map_or(0, |one| one.many(TURNS)));
+    let pairs = many_plain.min(many_hinted).to_string();
+    let [ratio, verdict] = ["", "too few pairs"].map(str::to_owned);
+    vec![with_unit(metric), median(plain), median(hinted), ratio, verdict, pairs]
 }
 
 fn figure(value: f64) -> String {
@@ -60,11 +57,11 @@ fn figure(value: f64) -> String {
 }
 
 /// The object that `--json` prints.
-pub(crate) fn json(record: &Record) -> Value {
-    let outcome = outcome(record);
-    let results = outcome.as_ref().map_or_else(Vec::new, results);
+pub(crate) fn json(record: &Judged) -> Value {
+    let outcome = record.outcome.as_ref();
+    let results = outcome.map_or_else(Vec::new, results);
     let mut object = with_results(record, results);
-    if let Some(outcome) = &outcome {
+    if let Some(outcome) = outcome {
         object["hinted_bytes"] = outcome.counted.hinted_bytes.into();
         object["hinted_part"] = outcome.counted.hinted_part().into();
         object["nontemporal_part"] = outcome.counted.bypassed_part().into();

@@ -2,10 +2,10 @@
 //! and JSON are made of it, and charts.
 
 use ntcopy_judge::params::{axes, axis_words, group_words};
-use ntcopy_judge::stats::{CEILING, Measured, THROUGHPUT, Versus};
-use ntcopy_judge::verdict;
+use ntcopy_judge::stats::{ANSWERED, SEND_SHARE, THROUGHPUT, Versus};
+use ntcopy_judge::{CEILING, Judged, Measured, Ratio, verdict};
 use ntcopy_record::lists::grouped;
-use ntcopy_record::{Cell, Params, Record, Sends};
+use ntcopy_record::{Cell, Params, Sends};
 use serde_json::{Value, json};
 
 use crate::text;
@@ -62,8 +62,9 @@ pub(crate) enum What {
     QuantileUs(f64),
     MeanUs,
     Answers,
-    CpuPerGb(&'static [&'static str]),
-    CpuPerAnswer(&'static [&'static str]),
+    /// By these metrics.
+    CpuPerGb(&'static str),
+    CpuPerAnswer(&'static str),
     NonTemporal,
     SendShare,
     /// Nanoseconds of a line of a hot set.
@@ -98,20 +99,20 @@ impl What {
         let us = |ns: Option<f64>| number(ns.map(|ns| ns / 1000.0), text::figure);
         match self {
             What::Rate => number(one.median(THROUGHPUT).map(|rate| rate / 1e9), text::figure),
-            What::AnsweredPerS => number(one.answered_per_s(), text::thousands),
-            What::Ratio(metric) => versus(one.versus(metric), true),
-            What::RelativeTo(other, metric) => versus(one.relative_to(other, metric), true),
-            What::Short(metric) => versus(one.versus(metric), false),
+            What::AnsweredPerS => number(one.median(ANSWERED), text::thousands),
+            What::Ratio(metric) => versus(one.versus(metric).map(Versus::result), true),
+            What::RelativeTo(other, metric) => {
+                versus(one.relative_to(other, metric).map(Versus::result), true)
+            }
+            What::Short(metric) => versus(one.versus(metric).map(Versus::result), false),
             What::Verdict(metric) => words(verdict(one, metric)),
             What::QuantileUs(part) => us(one.quantile_ns(*part)),
             What::MeanUs => us(one.mean_ns()),
             What::Answers => answers(one),
-            What::CpuPerGb(processes) => number(one.cpu_s_per_gb(processes), |s| format!("{s:.3}")),
-            What::CpuPerAnswer(processes) => {
-                number(one.cpu_us_per_answer(processes), |us| format!("{us:.2}"))
-            }
+            What::CpuPerGb(metric) => number(one.median(metric), |s| format!("{s:.3}")),
+            What::CpuPerAnswer(metric) => number(one.median(metric), |us| format!("{us:.2}")),
             What::NonTemporal => number(one.nontemporal_part(), text::percent),
-            What::SendShare => number(one.send_share(), text::percent),
+            What::SendShare => number(one.median(SEND_SHARE), text::percent),
             What::LineNs(part) => number(one.line_ns(*part), |ns| format!("{ns:.1}")),
             What::SlowDown => versus(one.slow_down(), true),
             What::ForkUs => {
@@ -140,8 +141,8 @@ fn words(text: String) -> Figure {
     Figure { text, json, value: None, ci: None }
 }
 
-fn versus(versus: Option<Versus>, has_interval: bool) -> Figure {
-    let Some(result) = versus.map(|versus| versus.result()) else {
+fn versus(result: Option<Ratio>, has_interval: bool) -> Figure {
+    let Some(result) = result else {
         return Figure { text: String::new(), json: Value::Null, value: None, ci: None };
     };
     let text = if has_interval { result.to_string() } else { text::ratio(result.ratio) };
@@ -170,13 +171,13 @@ fn answers(one: &Measured<'_>) -> Figure {
 }
 
 /// The tables of a record: in each the cells that differ along its axes alone.
-pub(crate) fn grids(record: &Record, views: &[View]) -> Vec<Grid> {
+pub(crate) fn grids(record: &Judged, views: &[View]) -> Vec<Grid> {
     let axes = axes(&record.cells);
     let mut grids: Vec<Grid> = Vec::new();
     for view in views {
         let of_cell = |cell: &Cell| {
             let mut rows: Vec<Vec<String>> =
-                Measured::all(record, cell).iter().map(|one| row(view, one)).collect();
+                record.measured(cell).iter().map(|one| row(view, one)).collect();
             rows.first_mut()?[0] = axis_words(&cell.params, &axes);
             Some((heading(&cell.params, &axes, view.note), rows))
         };
@@ -213,12 +214,12 @@ pub(crate) fn heading(params: &Params, axes: &[&str], note: &str) -> String {
 }
 
 /// Every figure of the tables for a program: a list of cells and modes.
-pub(crate) fn json(record: &Record, views: &[View]) -> Value {
+pub(crate) fn json(record: &Judged, views: &[View]) -> Value {
     let mut list = Vec::new();
     for cell in &record.cells {
         let columns = views.iter().filter(|view| (view.is_of)(cell)).flat_map(|view| &view.columns);
         let columns: Vec<&Column> = columns.filter(|column| !column.name.is_empty()).collect();
-        for one in Measured::all(record, cell).iter().filter(|_| !columns.is_empty()) {
+        for one in record.measured(cell).iter().filter(|_| !columns.is_empty()) {
             let mut object = json!({"params": cell.params, "mode": one.mode});
             for column in &columns {
                 object[&column.name] = column.what.figure(one).json;
@@ -230,7 +231,7 @@ pub(crate) fn json(record: &Record, views: &[View]) -> Value {
 }
 
 /// What the object of every experiment has.
-pub(crate) fn with_results(record: &Record, results: Vec<Value>) -> Value {
+pub(crate) fn with_results(record: &Judged, results: Vec<Value>) -> Value {
     let mut object = json!({
         "experiment": record.header.experiment,
         "record": record.header.id,

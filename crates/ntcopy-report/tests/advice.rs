@@ -6,16 +6,17 @@ use std::path::Path;
 
 use common::{synthetic_rounds, synthetic_sweep};
 use ntcopy_judge::advice::{Advice, Decision, Target, Topic, Value, advise};
+use ntcopy_judge::{Judged, judge};
 use ntcopy_record::Record;
 use ntcopy_report::advice::{Opening, Source, terminal};
 use ntcopy_report::summary;
 
-fn target(record: &Record) -> Target {
+fn target(record: &Judged) -> Target {
     Target { machine: record.machine.clone(), profile: None }
 }
 
 fn advice() -> (Vec<Advice>, Target) {
-    let record = synthetic_sweep();
+    let record = judge(&synthetic_sweep());
     let target = target(&record);
     (advise(&[&record], &target), target)
 }
@@ -70,6 +71,7 @@ fn losses_are_as_plain_as_wins() {
     for sample in record.samples.iter_mut().filter(|sample| sample.mode != "plain") {
         sample.elapsed_ns = sample.elapsed_ns * 3 / 2;
     }
+    let record = judge(&record);
     let target = target(&record);
     let text = terminal(&UNKNOWN, &advise(&[&record], &target), &target, &[]);
     assert!(text.contains("leave off SO_NTCOPY: 0."), "{text}");
@@ -85,7 +87,7 @@ fn both_tunables_are_said_in_one_line() {
         tunable(Topic::MEMCPY_THRESHOLD, memcpy, 1 << 20),
         tunable(Topic::MEMSET_THRESHOLD, memset, 2 << 20),
     ];
-    let target = target(&synthetic_rounds());
+    let target = target(&judge(&synthetic_rounds()));
     let text = terminal(&UNKNOWN, &all, &target, &[]);
     assert!(
         text.contains(&format!("in one line:\n  GLIBC_TUNABLES={memcpy}=1048576:{memset}=2097152"))
@@ -97,7 +99,7 @@ fn both_tunables_are_said_in_one_line() {
 fn where_copies_are_advised_and_no_sends_were_measured_that_is_the_verdict() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../bench/record/2026-11-26-GenuineIntel-6-167-1");
-    let read = |name: &str| Record::read(folder.join(name)).unwrap();
+    let read = |name: &str| judge(&Record::read(folder.join(name)).unwrap());
     let (footprint, memcpy) = (read("footprint"), read("memcpy"));
     let machine = footprint.machine.clone();
     let lines = summary::of(&machine, vec![&footprint, &memcpy]).lines();

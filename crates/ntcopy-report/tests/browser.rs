@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use ntcopy_judge::{Judged, judge};
 use ntcopy_record::{FILE_NAME, Record};
 use ntcopy_report::page;
 
@@ -19,11 +20,12 @@ fn inside(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Every record of the repository.
-fn kept() -> Vec<Record> {
+fn kept() -> Vec<Judged> {
     let days = inside(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/record"));
     let names = days.iter().filter(|day| day.is_dir()).flat_map(|day| inside(day));
     let names = names.filter(|name| name.join(FILE_NAME).is_file());
-    let records: Vec<Record> = names.map(|name| Record::read(name).expect("a record")).collect();
+    let read = |name: PathBuf| judge(&Record::read(name).expect("a record"));
+    let records: Vec<Judged> = names.map(read).collect();
     assert!(records.len() >= 19, "{} records", records.len());
     records
 }
@@ -55,6 +57,7 @@ fn every_kind_of_record_keeps_the_rules() {
         common::synthetic_retention(),
         common::synthetic_empty("empty"),
     ];
+    let records = records.map(|record| judge(&record));
     keeps_the_rules(&page::html(&records, &[]));
     keeps_the_rules(&page::html(&[], &[]));
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ntcopy_judge::advice::{Decision, Target, advise};
+use ntcopy_judge::{Judged, judge};
 use ntcopy_record::{Cell, ExperimentKind, Record, word};
 
 /// Kinds of records that no advice rests on, and why.
@@ -25,7 +26,7 @@ const EXCEPTIONS: [(&str, &str); 12] = [
 ];
 
 /// Every record that the repository keeps.
-fn kept() -> Vec<Record> {
+fn kept() -> Vec<Judged> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/record");
     let folders = |place: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path());
@@ -33,16 +34,16 @@ fn kept() -> Vec<Record> {
     };
     let machines = folders(&root);
     let places = machines.iter().flat_map(|machine| folders(machine));
-    let all: Vec<Record> = places.filter_map(|place| Record::read(&place).ok()).collect();
+    let all: Vec<Judged> =
+        places.filter_map(|place| Some(judge(&Record::read(&place).ok()?))).collect();
     assert!(all.len() > 40, "{} records", all.len());
     all
 }
 
 /// What kind of a record a cell makes of its own: its experiment, its form, and what its modes are.
-fn kind(record: &Record, cell: &Cell) -> String {
+fn kind(record: &Judged, cell: &Cell) -> String {
     let experiment = &record.header.experiment;
-    let modes: BTreeSet<&str> = record.samples.iter().map(|sample| sample.mode.as_str()).collect();
-    let has = |names: &[&str]| names.iter().any(|name| modes.contains(name));
+    let has = |names: &[&str]| record.modes.iter().any(|mode| names.contains(&mode.as_str()));
     let form = match experiment {
         ExperimentKind::Pingpong => "",
         _ => word(&cell.params, "form").unwrap_or_default(),

@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
+use ntcopy_judge::{Judged, judge};
 use ntcopy_record::Record;
 use ntcopy_report::page;
 
@@ -13,7 +14,7 @@ fn command() -> Vec<String> {
 }
 
 fn html(records: &[Record]) -> String {
-    page::html(records, &command())
+    page::html(&records.iter().map(judge).collect::<Vec<Judged>>(), &command())
 }
 
 /// The page without what is not read: markup taken out, references resolved.
@@ -189,7 +190,7 @@ fn text_of_a_record_stays_text() {
         }
     }
     let record = common::without_nt(record);
-    let html = page::html(&[record], &[evil.into()]);
+    let html = page::html(&[judge(&record)], &[evil.into()]);
     for (name, attributes) in common::elements(&html) {
         assert!(!["script", "img"].contains(&name), "{attributes}");
     }

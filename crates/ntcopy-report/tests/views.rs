@@ -5,6 +5,7 @@ mod common;
 
 use std::path::Path;
 
+use ntcopy_judge::judge;
 use ntcopy_record::{Record, testing};
 use ntcopy_report::{json, page, table};
 
@@ -25,12 +26,12 @@ fn synthetic() -> Record {
 }
 
 fn html(record: &Record) -> String {
-    page::html(std::slice::from_ref(record), &["ntcopy".to_owned()])
+    page::html(&[judge(record)], &["ntcopy".to_owned()])
 }
 
 #[test]
 fn the_tables_of_a_proxy_have_its_figures_without_a_pause_and_on_a_schedule() {
-    let text = table::terminal(&synthetic());
+    let text = table::terminal(&judge(&synthetic()));
     let rows: Vec<&str> = text.lines().filter(|line| line.contains("hinted")).collect();
     assert_eq!(rows.len(), 4, "{text}");
     for words in ["1.250", "1.25x (1.25-1.25)", "win", "75 %", "1.000"] {
@@ -40,7 +41,7 @@ fn the_tables_of_a_proxy_have_its_figures_without_a_pause_and_on_a_schedule() {
         assert!(rows[2].contains(words), "{words}: {text}");
     }
     assert!(text.contains("1234 requests per second, on a schedule"), "{text}");
-    let object = json::object(&synthetic());
+    let object = json::object(&judge(&synthetic()));
     let figures = object["figures"].as_array().expect("a list");
     assert_eq!((figures.len(), &figures[1]["mode"]), (8, &"hinted".into()));
     assert!((figures[1]["backend_cpu_s_per_gb"].as_f64().unwrap() - 1.0).abs() < 1e-6);
@@ -59,8 +60,8 @@ fn the_tables_of_a_proxy_have_its_figures_without_a_pause_and_on_a_schedule() {
 fn an_experiment_that_is_not_known_is_shown_as_far_as_it_can_be() {
     let mut record = synthetic();
     record.header.experiment = "later".into();
-    assert!(table::terminal(&record).contains("1.25x"));
-    assert!(json::object(&record)["figures"].as_array().is_some_and(|all| !all.is_empty()));
+    assert!(table::terminal(&judge(&record)).contains("1.25x"));
+    assert!(json::object(&judge(&record))["figures"].as_array().is_some_and(|all| !all.is_empty()));
     assert!(html(&record).contains("Experiment later"));
 }
 
@@ -82,17 +83,17 @@ fn every_experiment_shows_what_it_measured_in_all_forms() {
         ("2026-11-26-GenuineIntel-6-167-1/footprint", "per KiB"),
     ] {
         let record = Record::read(root.join(place)).expect(place);
-        let text = table::terminal(&record);
+        let text = table::terminal(&judge(&record));
         assert!(text.is_ascii() && text.contains(columns), "{place}: {text}");
         assert!(!text.contains("NaN") && !text.contains("inf"), "{place}: {text}");
-        let markdown = table::markdown(&record);
+        let markdown = table::markdown(&judge(&record));
         let rows: Vec<usize> = markdown
             .lines()
             .filter(|l| l.starts_with('|'))
             .map(|l| l.matches('|').count())
             .collect();
         assert!(rows.len() > 2, "{place}: {markdown}");
-        let object = json::object(&record);
+        let object = json::object(&judge(&record));
         assert!(!object["results"].as_array().expect(place).is_empty(), "{place}");
         let page = html(&record);
         assert!(page.contains(columns) && page.contains("<table"), "{place}");
@@ -102,10 +103,10 @@ fn every_experiment_shows_what_it_measured_in_all_forms() {
 #[test]
 fn a_guest_without_counters_says_so_once_and_shows_no_table() {
     let record = common::with_hardware(common::synthetic_rounds(), &[], "no PMU in this guest");
-    let text = table::terminal(&record);
+    let text = table::terminal(&judge(&record));
     assert!(text.contains("mbm-total-bytes: n/a (no PMU in this guest)."), "{text}");
     assert!(!text.contains("hardware events"), "{text}");
-    assert!(table::markdown(&record).contains("n/a (no PMU in this guest)"));
+    assert!(table::markdown(&judge(&record)).contains("n/a (no PMU in this guest)"));
     assert!(html(&record).contains("n/a (no PMU in this guest)"));
 }
 
@@ -116,7 +117,7 @@ fn hardware_events_that_were_counted_have_a_table_and_scaled_ones_are_marked() {
     for sample in record.samples.iter_mut().filter(|sample| sample.mode == "hinted") {
         sample.counters.insert("llc-misses:counted_permille".to_owned(), 500);
     }
-    let text = table::terminal(&record).replace('\n', " ");
+    let text = table::terminal(&judge(&record)).replace('\n', " ");
     let at = text.find("hardware events per line of 64 bytes").expect("a table");
     assert!(text[at..].contains("dram-read-bytes") && text[at..].contains("~64.00"), "{text}");
     assert!(text.contains("n/a (not allowed).") && !text.contains("permille"), "{text}");

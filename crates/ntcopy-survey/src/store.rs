@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ntcopy_judge::judge;
 use ntcopy_record::{ReadError, Record};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
@@ -83,7 +84,7 @@ impl Entry {
     pub fn parse(name: &Path, raw: Vec<u8>, origin: Origin) -> Result<Entry, StoreError> {
         let record = Record::parse(name, &raw)?;
         let Origin { machine, fleet, node, asked } = origin;
-        Ok(Entry { summary: Summary::of(&record, machine, node), fleet, asked, raw })
+        Ok(Entry { summary: Summary::of(&judge(&record), machine, node), fleet, asked, raw })
     }
 }
 

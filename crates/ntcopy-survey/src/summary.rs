@@ -1,19 +1,17 @@
 //! What a survey keeps of a record: the machine, and every ratio with its interval.
 //!
-//! A summary is a pure function of a record. Its figures come from
-//! [`ntcopy_judge::stats`], so that they are those of `ntcopy report`.
+//! A summary is a pure function of a record, judged: its figures are those of `ntcopy report`.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
+use ntcopy_judge::Judged;
+use ntcopy_judge::claims::{Point, results};
 use ntcopy_judge::params::identity;
-use ntcopy_judge::stats::{self, P50, P99, PER_CPU, THROUGHPUT, WALKS, WALKS_P99, versus};
-use ntcopy_record::{Cell, ExperimentKind, Machine, Params, Record, Sends};
+use ntcopy_judge::stats::SEND_THROUGHPUT;
+use ntcopy_record::{ExperimentKind, Machine, Params, Sends};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// What findings are by; the same as `ntcopy report --against` goes by.
-const METRICS: [&str; 6] = [THROUGHPUT, WALKS, WALKS_P99, PER_CPU, P50, P99];
 
 /// The parameters that are a cell's size, the one that its experiment is about first.
 const SIZES: [&str; 5] =
@@ -112,7 +110,7 @@ pub struct Summary {
 
 impl Summary {
     #[must_use]
-    pub fn of(record: &Record, id: MachineId, node: Option<String>) -> Self {
+    pub fn of(record: &Judged, id: MachineId, node: Option<String>) -> Self {
         let machine =
             Machine { hardware_counters: Vec::new(), topology: None, ..record.machine.clone() };
         let not_counted = not_counted(record);
@@ -128,7 +126,7 @@ impl Summary {
     }
 }
 
-fn not_counted(record: &Record) -> Option<String> {
+fn not_counted(record: &Judged) -> Option<String> {
     if let Some(why) = &record.header.not_a_timing {
         return Some(format!("it is not a timing ({why})"));
     }
@@ -139,45 +137,23 @@ fn not_counted(record: &Record) -> Option<String> {
     wrong.then(|| "a byte was wrong in it".to_owned())
 }
 
-fn findings(record: &Record) -> Vec<Finding> {
-    let mut seen = BTreeSet::new();
-    let all = questions(record).into_iter();
-    all.filter_map(|(cell, question)| finding(record, cell, question))
-        .filter(|finding| seen.insert(finding.question.clone()))
-        .collect()
-}
-
-fn questions(record: &Record) -> Vec<(&Cell, Question)> {
-    let modes = stats::modes(record);
-    let baseline = record.header.baseline.as_str();
+fn findings(record: &Judged) -> Vec<Finding> {
     let booted = match (record.machine.kernel_kind.as_str(), record.machine.own_cpus()) {
         ("host", _) => "",
         (_, None) => "booted ",
         (_, Some(_)) => "booted own-caches ",
     };
     let experiment = format!("{booted}{}", record.header.experiment);
-    let mut questions = Vec::new();
-    for cell in &record.cells {
-        let is_asked = |mode: &str| mode != baseline && record.header.sends(mode) != Sends::Idle;
-        for &mode in modes.iter().filter(|mode| is_asked(mode)) {
-            for metric in METRICS {
-                questions.push((cell, question(&experiment, cell, mode, baseline, metric)));
-            }
-        }
-    }
-    questions
-}
-
-fn question(experiment: &str, cell: &Cell, mode: &str, baseline: &str, metric: &str) -> Question {
-    let (size, about) = split(&cell.params);
-    Question {
-        experiment: experiment.to_owned(),
-        mode: mode.to_owned(),
-        baseline: baseline.to_owned(),
-        metric: metric.to_owned(),
-        about,
-        size_bytes: size,
-    }
+    let is_asked = |point: &Point<'_>| {
+        let asked = point.question;
+        // The part of a whole is no finding of its own.
+        asked.metric != SEND_THROUGHPUT && record.header.sends(asked.mode) != Sends::Idle
+    };
+    let mut seen = BTreeSet::new();
+    let all = results(record).into_iter().filter(is_asked);
+    all.filter_map(|point| finding(&experiment, &point))
+        .filter(|finding| seen.insert(finding.question.clone()))
+        .collect()
 }
 
 /// A cell's size, and what else was asked.
@@ -195,16 +171,22 @@ fn split(params: &Params) -> (Option<u64>, String) {
     (number(name), identity(&rest))
 }
 
-fn finding(record: &Record, cell: &Cell, question: Question) -> Option<Finding> {
-    let Question { mode, baseline, metric, .. } = &question;
-    let versus = versus(record, cell.cell, mode, baseline, metric)?;
+fn finding(experiment: &str, Point { question, cell, versus, .. }: &Point<'_>) -> Option<Finding> {
     let is_whole =
         [versus.ratio, versus.ci.0, versus.ci.1].iter().all(|x| x.is_finite() && *x > 0.0);
+    let (size_bytes, about) = split(&cell.params);
     is_whole.then(|| Finding {
+        question: Question {
+            experiment: experiment.to_owned(),
+            mode: question.mode.to_owned(),
+            baseline: question.other.to_owned(),
+            metric: question.metric.to_owned(),
+            about,
+            size_bytes,
+        },
         ratio: versus.ratio,
         low: versus.ci.0,
         high: versus.ci.1,
         pairs: u32::try_from(versus.ratios.len()).unwrap_or(u32::MAX),
-        question,
     })
 }

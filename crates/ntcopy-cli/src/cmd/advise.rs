@@ -7,8 +7,8 @@ mod running;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ntcopy_judge::Judged;
 use ntcopy_judge::advice::{self, Target};
-use ntcopy_record::Record;
 use ntcopy_report::advice as show;
 use ntcopy_report::summary;
 
@@ -75,7 +75,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         None => here::this(),
     };
     let (records, listed) = sources::counted(found, &target.machine);
-    let references: Vec<&Record> = records.iter().collect();
+    let references: Vec<&Judged> = records.iter().collect();
     let all = advice::advise(&references, &target);
     let origin = sources::origin(&args.records, &listed, &target.machine);
     let verdict = summary::of(&target.machine, references).lines();

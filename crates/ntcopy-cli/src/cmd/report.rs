@@ -9,8 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, ensure};
 use clap::error::ErrorKind;
 use ntcopy_bench::machine;
-use ntcopy_judge::{compare, verdict};
-use ntcopy_record::Record;
+use ntcopy_judge::{Judged, compare, verdict};
 use ntcopy_report::compare::{Side, object, terminal};
 use ntcopy_report::{json, page, summary, table};
 
@@ -99,7 +98,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Those that `ntcopy advise` goes by, and a line that says which these are.
-fn of_this_machine() -> anyhow::Result<Vec<Record>> {
+fn of_this_machine() -> anyhow::Result<Vec<Judged>> {
     let machine = machine::describe();
     let (records, listed) = sources::counted(sources::read(&[])?, &machine);
     let origin = sources::origin(&[], &listed, &machine);
@@ -112,7 +111,7 @@ fn of_this_machine() -> anyhow::Result<Vec<Record>> {
 }
 
 /// A record's tables, and what they come to.
-pub fn text(record: &Record) -> String {
+pub fn text(record: &Judged) -> String {
     let sentences = sentences(&verdict::sentences(record));
     format!("{}\n{sentences}", table::terminal(record))
 }
@@ -130,7 +129,7 @@ pub fn page_file(text: &str) -> Result<PathBuf, String> {
 }
 
 /// The records beside those of `--against`.
-fn compared(args: &Args, records: &[Record]) -> anyhow::Result<ExitCode> {
+fn compared(args: &Args, records: &[Judged]) -> anyhow::Result<ExitCode> {
     let others = sources::all(&args.against)?;
     let comparison = compare::compare(records, &others);
     let (a_place, b_place) = (names(&args.records), names(&args.against));
@@ -155,7 +154,7 @@ fn names(places: &[PathBuf]) -> String {
     names.join(" ")
 }
 
-fn write_page(records: &[Record], out: &Path) -> anyhow::Result<()> {
+fn write_page(records: &[Judged], out: &Path) -> anyhow::Result<()> {
     replace(out, page::html(records, &command_line()), 0o666)?;
     // What the page says first, for whoever is not going to open it.
     let summaries = summary::summaries(records);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use ntcopy_bench::sample;
-use ntcopy_judge::advice;
+use ntcopy_judge::{Judged, advice, judge};
 use ntcopy_record::units::count;
 use ntcopy_record::{FILE_NAME, Machine, Record, foreign};
 use ntcopy_report::advice::Source;
@@ -58,7 +58,7 @@ fn stored() -> anyhow::Result<Vec<PathBuf>> {
 /// A record, or why it could not be read.
 pub struct Found {
     place: PathBuf,
-    record: Result<Record, String>,
+    record: Result<Judged, String>,
 }
 
 /// Reads every record at or below the places; without any, those of the store. Each is there once.
@@ -83,7 +83,7 @@ pub fn read(places: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
     let mut seen = BTreeSet::new();
     folders.retain(|place| seen.insert(fs::canonicalize(place).unwrap_or(place.clone())));
     let one = |place: PathBuf| Found {
-        record: Record::read(&place).map_err(|error| error.to_string()),
+        record: Record::read(&place).map(|one| judge(&one)).map_err(|error| error.to_string()),
         place,
     };
     Ok(folders.into_iter().map(one).collect())
@@ -108,7 +108,7 @@ pub fn machine_of(found: &[Found], signature: &str) -> Result<Machine, String> {
 }
 
 /// Those that count for a machine, the newest first, and what became of each that was found.
-pub fn counted(found: Vec<Found>, machine: &Machine) -> (Vec<Record>, Vec<Source>) {
+pub fn counted(found: Vec<Found>, machine: &Machine) -> (Vec<Judged>, Vec<Source>) {
     let (mut records, mut sources) = (Vec::new(), Vec::new());
     let mut ids = BTreeSet::new();
     for one in found {
@@ -161,7 +161,7 @@ pub fn origin(places: &[PathBuf], sources: &[Source], machine: &Machine) -> Stri
 }
 
 /// The records at or below these places. What is none is named on standard error and left out.
-pub fn all(places: &[PathBuf]) -> anyhow::Result<Vec<Record>> {
+pub fn all(places: &[PathBuf]) -> anyhow::Result<Vec<Judged>> {
     let mut records = Vec::new();
     for one in read(places)? {
         match one.record {

@@ -52,7 +52,7 @@ fn a_table_has_the_calls_and_the_record_says_the_same() {
         assert!(copy > 0.0, "{object:#}");
     }
     let record = Record::read(&out).expect("a record");
-    let levels = ntcopy_judge::stats::footprint::levels(&record);
+    let levels = ntcopy_judge::judge(&record).levels;
     assert_eq!(levels[0].calls.len(), 3);
     assert_eq!(Some(levels[0].calls[0].lines), object["results"][0]["median"].as_f64());
     assert!(record.complete && record.header.experiment == ExperimentKind::Footprint);

@@ -6,10 +6,11 @@
 
 use super::pays::Pays;
 use super::{Advice, Decision, Target, Topic, Value};
+use crate::Judged;
 use crate::claims::{Point, Question, of_cells};
 use crate::stats::THROUGHPUT;
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Cell, Machine, Record, number};
+use ntcopy_record::{Cell, Machine, number};
 
 const TUNED: &str = "libc-tuned";
 const LIBC: &str = "libc";
@@ -62,7 +63,7 @@ fn release(version: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-pub fn advice(function: &Function, records: &[&Record], target: &Target) -> Advice {
+pub fn advice(function: &Function, records: &[&Judged], target: &Target) -> Advice {
     let (libc, tunable) = (&target.machine.libc, function.tunable);
     let not_here = |why: String| Advice::bare(function.topic, Decision::NotHere, why);
     if !function.has_tunable(&target.machine) {
@@ -71,7 +72,7 @@ pub fn advice(function: &Function, records: &[&Record], target: &Target) -> Advi
              2.40."
         ));
     }
-    let records: Vec<&Record> =
+    let records: Vec<&Judged> =
         records.iter().filter(|record| record.machine.libc == *libc).copied().collect();
     // As the loader told it, or by the records of the same library where it does not.
     let mut machines =
@@ -106,8 +107,8 @@ pub fn advice(function: &Function, records: &[&Record], target: &Target) -> Advi
 }
 
 /// The sizes that are non-temporal by the other threshold, and not by its own.
-fn sooner<'a>(function: &Function, records: &[&'a Record]) -> Vec<Point<'a>> {
-    let is_between = |record: &Record, cell: &Cell| {
+fn sooner<'a>(function: &Function, records: &[&'a Judged]) -> Vec<Point<'a>> {
+    let is_between = |record: &Judged, cell: &Cell| {
         let (other, size) = (number(&cell.params, TUNED_BYTES), number(&cell.params, "size_bytes"));
         let own = (function.own)(&record.machine);
         let between = || Some((other?..own?).contains(&size?));

@@ -2,14 +2,15 @@
 
 use super::pays::{Pays, name_kernel, say_together};
 use super::{Advice, Decision, Hot, Topic, Value};
+use crate::Judged;
 use crate::claims::{
     Claim, Parts, Point, Size, cells, hint, ids, losses, lost, of_cells, outcomes, split,
 };
 use crate::ratio::Ratio;
-use crate::stats::{self, THROUGHPUT, Verdict, WALKS, rate};
+use crate::stats::{self, THROUGHPUT, Verdict, WALKS};
 use ntcopy_record::lists::unique;
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Cell, ExperimentKind, Machine, Record, Sample, number, word};
+use ntcopy_record::{Cell, ExperimentKind, Machine, number, word};
 
 /// What is measured where the running kernel has no flag.
 pub(super) const RUN_SWEEP: &str = "ntcopy bench unix --kernel um --sweep";
@@ -49,8 +50,8 @@ impl Source {
 
 /// Sends over sockets of a family from a source: hinted relative to plain ones of the same kernel, by
 /// the length of a send. Every form counts in which one sender has the CPU.
-pub(super) fn lengths<'a>(records: &[&'a Record], family: &str, source: Source) -> Vec<Point<'a>> {
-    let is_about = |record: &Record, cell: &Cell| {
+pub(super) fn lengths<'a>(records: &[&'a Judged], family: &str, source: Source) -> Vec<Point<'a>> {
+    let is_about = |record: &Judged, cell: &Cell| {
         is_sends(cell, family) && Source::of(&record.machine, cell) == Some(source)
     };
     by_length(of_cells(records, &ExperimentKind::Unix, &|one| hint(one, THROUGHPUT), &is_about))
@@ -81,7 +82,7 @@ fn family_of(cell: &Cell) -> &str {
 }
 
 /// The families of rounds that were measured, unix sockets first.
-fn families<'a>(records: &[&'a Record]) -> Vec<&'a str> {
+fn families<'a>(records: &[&'a Judged]) -> Vec<&'a str> {
     let unix = records.iter().filter(|record| record.header.experiment == ExperimentKind::Unix);
     let measured = unix.flat_map(|record| &record.cells).map(family_of);
     unique(std::iter::once("unix").chain(measured))
@@ -103,7 +104,7 @@ fn loses_none_from(cold: &[Point<'_>]) -> Option<u64> {
 }
 
 /// Sends of each family; unix sockets first.
-pub(super) fn sends(records: &[&Record]) -> Vec<Advice> {
+pub(super) fn sends(records: &[&Judged]) -> Vec<Advice> {
     let all = families(records).into_iter().map(|family| Lengths::of(records, family));
     let told = all.filter(|sends| sends.family == "unix" || !sends.cold.is_empty());
     told.map(|sends| sends.advice(&sends.cold)).collect()
@@ -122,20 +123,18 @@ pub(super) struct Lengths<'f, 'a> {
 }
 
 impl<'f, 'a> Lengths<'f, 'a> {
-    pub fn of(records: &[&'a Record], family: &'f str) -> Lengths<'f, 'a> {
+    pub fn of(records: &[&'a Judged], family: &'f str) -> Lengths<'f, 'a> {
         let [cold, hot] = [Source::Cold, Source::Hot].map(|one| lengths(records, family, one));
         let is_datagram = family.starts_with("udp");
         let largest = if is_datagram { LARGEST_DATAGRAM_BYTES } else { LARGEST_STREAM_BYTES };
         let from_bytes = loses_none_from(&cold).map(|from| from.min(largest));
-        let is_about = |_: &Record, cell: &Cell| is_sends(cell, family);
+        let is_about = |_: &Judged, cell: &Cell| is_sends(cell, family);
         let parts = Parts::of(records, &ExperimentKind::Unix, &is_about);
-        let halves = |point: &Point<'_>| {
-            let experiment = &point.record.header.experiment;
-            let figure = |sample: &Sample| rate(experiment, sample, THROUGHPUT);
-            stats::halves(point.record, point.cell.cell, point.question.other, figure)
+        let halves = |point: &Point<'a>| {
+            Some(&point.record.figures(point.cell.cell, point.question.other)?.halves)
         };
-        let halves: Vec<[Vec<f64>; 2]> = cold.iter().chain(&hot).map(halves).collect();
-        Lengths { family, cold, hot, from_bytes, parts, alike: stats::alike(&halves) }
+        let alike = stats::alike(cold.iter().chain(&hot).filter_map(halves));
+        Lengths { family, cold, hot, from_bytes, parts, alike }
     }
 
     /// The number, and what it brings in these cells out of a cold source: all of them, or those that
@@ -208,7 +207,7 @@ fn of_hot(points: &[Point<'_>]) -> Option<Hot> {
     let in_flight = |point: &Point<'_>| number(&point.cell.params, "in_flight_bytes").unwrap_or(0);
     let loses_up_to = lost(points).map(in_flight).max();
     let above: Vec<Point<'_>> =
-        points.iter().filter(|point| Some(in_flight(point)) > loses_up_to).cloned().collect();
+        points.iter().filter(|point| Some(in_flight(point)) > loses_up_to).copied().collect();
     let wins = Claim::of(&above).is_some_and(|above| above.verdict == Verdict::Win);
     let least = above.iter().map(in_flight).min();
     let wins_from_in_flight_bytes = least.filter(|_| wins && loses_up_to.is_some());
@@ -245,13 +244,13 @@ fn costs(cold: &[Point<'_>], hot: &[Point<'_>]) -> String {
 
 /// Sends beside another program's hot set on the sender's CPU, by the bytes in flight: its walks, or
 /// sends and walks together.
-fn beside_hot_set<'a>(records: &[&'a Record], metric: &'static str) -> Vec<Point<'a>> {
-    let is_victim = |_: &Record, cell: &Cell| word(&cell.params, "form") == Some("victim");
+fn beside_hot_set<'a>(records: &[&'a Judged], metric: &'static str) -> Vec<Point<'a>> {
+    let is_victim = |_: &Judged, cell: &Cell| word(&cell.params, "form") == Some("victim");
     of_cells(records, &ExperimentKind::Retention, &|one| hint(one, metric), &is_victim)
 }
 
 /// What hinted sends leave of a hot set on the sender's CPU.
-pub(super) fn hot_set(records: &[&Record], sends: &Advice) -> Advice {
+pub(super) fn hot_set(records: &[&Judged], sends: &Advice) -> Advice {
     let found = beside_hot_set(records, WALKS);
     let pays = Pays {
         topic: Topic::HOT_SET_SENDS,

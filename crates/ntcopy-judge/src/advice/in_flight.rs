@@ -2,9 +2,10 @@
 
 use super::hints::Lengths;
 use super::{Advice, Decision, Topic};
+use crate::Judged;
 use crate::claims::Point;
+use ntcopy_record::number;
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Record, number};
 
 /// Cells with up to so many times as much in flight, or as little, are of that kind.
 const NEAR: u64 = 2;
@@ -26,7 +27,7 @@ pub struct InFlight<'f> {
 /// What the records say of hinted sends: the number of all of them, and what it brings with about as
 /// much in flight. A figure is measured or there is none: nothing is read off between two cells.
 #[must_use]
-pub fn for_program(records: &[&Record], seen: InFlight<'_>) -> Advice {
+pub fn for_program(records: &[&Judged], seen: InFlight<'_>) -> Advice {
     let family = seen.family;
     if seen.bytes == 0 {
         let why = format!(
@@ -79,6 +80,7 @@ mod tests {
     use super::super::tests::{COLD, HOT, rounds};
     use super::super::{Target, advise};
     use super::*;
+    use crate::judge;
 
     const MIB: u64 = 1 << 20;
 
@@ -96,6 +98,7 @@ mod tests {
             (128, MIB, COLD, 140),
             (64, MIB, HOT, 90),
         ]);
+        let record = judge(&record);
         let decisions = [MIB, 6 * MIB, 100 * MIB].map(|bytes| {
             let advice = for_program(&[&record], seen(bytes));
             assert_eq!(advice.records, std::slice::from_ref(&record.header.id), "{advice:?}");
@@ -112,7 +115,7 @@ mod tests {
 
     #[test]
     fn between_two_cells_that_are_far_apart_there_is_no_figure_but_a_command() {
-        let record = rounds(&[(1, MIB, COLD, 80), (128, MIB, COLD, 140)]);
+        let record = judge(&rounds(&[(1, MIB, COLD, 80), (128, MIB, COLD, 140)]));
         let advice = for_program(&[&record], seen(11 * MIB));
         assert_eq!((advice.decision, advice.gain), (Decision::NoEvidence, None));
         assert!(advice.why.contains("1 MiB to 128 MiB"), "{}", advice.why);

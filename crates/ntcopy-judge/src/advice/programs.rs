@@ -3,16 +3,17 @@
 
 use super::pays::{Pays, name_kernel};
 use super::{Advice, Decision, Topic};
+use crate::Judged;
 use crate::claims::{Claim, Parts, Point, cells, hint, ids, losses, of_cells};
 use crate::stats::{P50, P99, THROUGHPUT, Verdict};
 use ntcopy_record::lists::unique;
-use ntcopy_record::{Cell, ExperimentKind, Record, word};
+use ntcopy_record::{Cell, ExperimentKind, word};
 
 /// The stack of this project's own daemons, which is told of in any case.
 const OURS: &str = "storaged+proxyd";
 
 /// Hinted responses, for each stack of proxy and backend that was measured.
-pub(super) fn http(records: &[&Record]) -> Vec<Advice> {
+pub(super) fn http(records: &[&Judged]) -> Vec<Advice> {
     let ours = records.iter().filter(|record| record.header.experiment == ExperimentKind::Http);
     let measured = ours.flat_map(|record| &record.cells).filter_map(|c| word(&c.params, "stack"));
     let stacks = unique([OURS].into_iter().chain(measured));
@@ -20,8 +21,8 @@ pub(super) fn http(records: &[&Record]) -> Vec<Advice> {
     advised.collect()
 }
 
-fn of_stack(records: &[&Record], stack: &str) -> Option<Advice> {
-    let is_about = |_: &Record, cell: &Cell| {
+fn of_stack(records: &[&Judged], stack: &str) -> Option<Advice> {
+    let is_about = |_: &Judged, cell: &Cell| {
         word(&cell.params, "form") == Some("closed") && word(&cell.params, "stack") == Some(stack)
     };
     let http = &ExperimentKind::Http;
@@ -47,7 +48,7 @@ fn of_stack(records: &[&Record], stack: &str) -> Option<Advice> {
 }
 
 /// What small requests feel of large ones that are hinted, in a program as it is.
-pub(super) fn app(records: &[&Record]) -> Advice {
+pub(super) fn app(records: &[&Judged]) -> Advice {
     let by = |metric| -> Vec<Point<'_>> {
         of_cells(records, &ExperimentKind::App, &|record| hint(record, metric), &|_, _| true)
     };
@@ -84,12 +85,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::{Judged, judge};
     use ntcopy_record::testing::{params, rated};
     use ntcopy_record::{Kernel, Mode};
 
     /// One cell of a stack at these rates of the stock kernel, of the patches, of the hint, of sends
     /// that copy nothing.
-    fn proxied(stack: &str, rates: [u64; 4]) -> Record {
+    fn proxied(stack: &str, rates: [u64; 4]) -> Judged {
         let cell = json!({"form": "closed", "stack": stack, "asked_bytes": 1 << 20});
         let names = ["plain-stock", "plain", "hinted", "sendfile"];
         let mut record = rated(&names, [(params(cell), [rates; 5])]);
@@ -97,7 +99,7 @@ mod tests {
         let patched = names[1..].iter().map(|name| Mode::named(*name).on(Kernel::Patched));
         record.header.modes =
             [Mode::named("plain").on(Kernel::Stock)].into_iter().chain(patched).collect();
-        record
+        judge(&record)
     }
 
     #[test]

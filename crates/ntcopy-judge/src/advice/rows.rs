@@ -2,16 +2,15 @@
 
 use super::pays::Pays;
 use super::{Advice, ProfileFacts, Target, Topic};
+use crate::Judged;
 use crate::claims::{Question, of_cells};
 use crate::stats::THROUGHPUT;
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Cell, ExperimentKind, Record, number, word};
+use ntcopy_record::{Cell, ExperimentKind, number, word};
 
 /// The library's own choice.
 const OURS: &str = "ours";
 const LIBC: &str = "libc";
-/// How many bytes of a sample the library placed non-temporally.
-const NONTEMPORAL: &str = "nontemporal_bytes";
 
 /// A question, and how its answer is worded.
 pub struct Row {
@@ -19,7 +18,7 @@ pub struct Row {
     experiment: ExperimentKind,
     /// A mode, what it is held against, and what pays by it; the first that was measured counts.
     asked: &'static [(&'static str, &'static str, &'static str)],
-    is_about: fn(&Record, &Cell) -> bool,
+    is_about: fn(&Judged, &Cell) -> bool,
     setting: fn(Bytes) -> String,
     leave: &'static str,
     run: &'static str,
@@ -75,10 +74,10 @@ pub const LIBRARY: [Row; 3] = [
 ];
 
 impl Row {
-    pub fn advice(&self, records: &[&Record], target: &Target) -> Advice {
+    pub fn advice(&self, records: &[&Judged], target: &Target) -> Advice {
         let measured = |&(mode, other, thing): &(&'static str, &'static str, &'static str)| {
             let question = Question { mode, other, metric: THROUGHPUT };
-            let says = |record: &Record, cell: &Cell| {
+            let says = |record: &Judged, cell: &Cell| {
                 (self.is_about)(record, cell) && says_something((mode, other), record, cell)
             };
             (thing, of_cells(records, &self.experiment, &|_| Some(question), &says))
@@ -97,14 +96,10 @@ impl Row {
 /// What the library is held against the C library by says something of non-temporal stores only
 /// where the library chose them, and nothing where the C library has them itself, above its own
 /// threshold.
-fn says_something((mode, other): (&str, &str), record: &Record, cell: &Cell) -> bool {
-    let mut ours = record.samples.iter();
-    let mut is_nontemporal = || {
-        ours.any(|sample| {
-            sample.cell == cell.cell
-                && sample.mode == OURS
-                && sample.counters.get(NONTEMPORAL).is_some_and(|bytes| *bytes > 0)
-        })
+fn says_something((mode, other): (&str, &str), record: &Judged, cell: &Cell) -> bool {
+    let is_nontemporal = || {
+        let ours = record.figures(cell.cell, OURS);
+        ours.and_then(|ours| ours.counted).is_some_and(|counted| counted.bypassed_bytes > 0)
     };
     let own = match record.header.experiment {
         ExperimentKind::Memset => record.machine.libc_memset_nt_threshold_bytes,

@@ -2,8 +2,9 @@ use serde_json::json;
 
 use super::*;
 use crate::ratio::Ratio;
+use crate::{Judged, judge};
 use ntcopy_record::testing::{self, params, record};
-use ntcopy_record::{Cache, Params};
+use ntcopy_record::{Cache, Params, Record};
 
 const MIB: u64 = 1 << 20;
 /// The machine of the tests: 2 MiB of level 2, and glibc's memcpy non-temporal from 100 MiB on.
@@ -86,8 +87,11 @@ fn beside(cells: &[(u64, u64)]) -> Record {
 }
 
 fn about(topic: Topic, records: &[&Record]) -> Advice {
-    let found: Vec<Advice> =
-        advise(records, &target()).into_iter().filter(|advice| advice.topic == topic).collect();
+    let judged: Vec<Judged> = records.iter().map(|record| judge(record)).collect();
+    let found: Vec<Advice> = advise(&judged.iter().collect::<Vec<&Judged>>(), &target())
+        .into_iter()
+        .filter(|advice| advice.topic == topic)
+        .collect();
     let [only] = found.as_slice() else { panic!("{topic:?}: {found:?}") };
     only.clone()
 }
@@ -267,17 +271,17 @@ fn without_records_every_piece_names_its_command_or_why_there_is_none() {
 #[test]
 fn records_of_other_machines_and_no_timings_do_not_count() {
     let record = tuned(&[(64, 150)]);
-    assert_eq!(counts(&record, &machine()), Ok(()));
+    assert_eq!(counts(&judge(&record), &machine()), Ok(()));
     let mut other = machine();
     other.cpu_signature = "GenuineIntel-6-85-7".into();
-    assert!(counts(&record, &other).unwrap_err().contains("GenuineIntel-6-85-7"));
+    assert!(counts(&judge(&record), &other).unwrap_err().contains("GenuineIntel-6-85-7"));
     let mut resized = machine();
     resized.llc_bytes *= 2;
-    assert!(counts(&record, &resized).unwrap_err().contains("last-level cache"));
+    assert!(counts(&judge(&record), &resized).unwrap_err().contains("last-level cache"));
     let mut emulated = record.clone();
     emulated.header.not_a_timing = Some("an emulated CPU".into());
-    assert!(counts(&emulated, &machine()).unwrap_err().contains("an emulated CPU"));
+    assert!(counts(&judge(&emulated), &machine()).unwrap_err().contains("an emulated CPU"));
     let mut empty = record;
     empty.samples.clear();
-    assert!(counts(&empty, &machine()).unwrap_err().contains("no samples"));
+    assert!(counts(&judge(&empty), &machine()).unwrap_err().contains("no samples"));
 }

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use ntcopy_record::units::{Bytes, about_size};
-use ntcopy_record::{Machine, Record, Topology};
+use ntcopy_record::{Machine, Topology};
+
+use crate::judged::Judged;
 
 /// One difference, both sides in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,7 +32,7 @@ const HARDWARE: [Fact<Machine>; 6] = [
 ];
 
 /// What else tells one set-up from another.
-const SETUP: [Fact<Record>; 11] = [
+const SETUP: [Fact<Judged>; 11] = [
     ("how its CPUs lie", |r| r.machine.topology.as_deref().map(Topology::counts)),
     ("kernel", |r| Some(format!("{} ({})", r.machine.kernel_release, r.machine.kernel_kind))),
     ("kernel's key", |r| or_none(r.machine.kernel_key.as_deref())),
@@ -45,7 +47,7 @@ const SETUP: [Fact<Record>; 11] = [
         or_none(r.machine.libc_nt_threshold_bytes.map(about_size))
     }),
     ("TCP's congestion control", |r| {
-        Some(r.tcp_congestion_controls().join(", ")).filter(|names| !names.is_empty())
+        Some(r.congestion.join(", ")).filter(|names| !names.is_empty())
     }),
     ("frequency governor", |r| or_none(r.machine.governor.as_deref())),
 ];
@@ -54,7 +56,7 @@ const NONE: &str = "none";
 
 /// What a record tells of the machine that it was made on and of its kernel, what matters most first.
 #[must_use]
-pub fn facts(record: &Record) -> Vec<(&'static str, String)> {
+pub fn facts(record: &Judged) -> Vec<(&'static str, String)> {
     let hardware = HARDWARE.iter().map(|(what, of)| (*what, of(&record.machine)));
     let memory = ("memory", Some(about_size(record.machine.memory_bytes)));
     let setup = SETUP.iter().map(|(what, of)| (*what, of(record)));
@@ -65,10 +67,10 @@ pub fn facts(record: &Record) -> Vec<(&'static str, String)> {
 /// In what two records' machines differ, what matters most first: the CPU, its caches and the share
 /// of them, the kernel, the C library, the program.
 #[must_use]
-pub fn differences(a: &Record, b: &Record) -> Vec<Difference> {
+pub fn differences(a: &Judged, b: &Judged) -> Vec<Difference> {
     let mut found = differing(&HARDWARE, &a.machine, &b.machine);
     found.extend(differing(&SETUP, a, b));
-    found.extend(differing(&[("ntcopy", |r: &Record| Some(r.header.ntcopy.clone()))], a, b));
+    found.extend(differing(&[("ntcopy", |r: &Judged| Some(r.header.ntcopy.clone()))], a, b));
     found
 }
 

@@ -1,13 +1,19 @@
 use super::*;
+use crate::judge;
 use crate::stats::footprint as stats_footprint;
-use ntcopy_record::testing::{self, crossover};
+use crate::stats::{DISPLACED, TURNS};
+use ntcopy_record::testing;
 
 /// One cell, five pairs; `hinted` at these rates beside 100.
-fn nt_at(rates: [u64; 5]) -> Record {
-    testing::sends(&["plain", "hinted"], rates.map(|rate| [100, rate]))
+fn nt_at(rates: [u64; 5]) -> Judged {
+    judge(&testing::sends(&["plain", "hinted"], rates.map(|rate| [100, rate])))
 }
 
-fn said<'r>(a: &'r Record, b: &'r Record) -> (Comparison<'r>, String) {
+fn crossover(points: &[(u64, u64)]) -> Judged {
+    judge(&testing::crossover(points))
+}
+
+fn said<'r>(a: &'r Judged, b: &'r Judged) -> (Comparison<'r>, String) {
     let comparison = compare(std::slice::from_ref(a), std::slice::from_ref(b));
     let said = sentences(&comparison).join("\n");
     (comparison, said)
@@ -81,7 +87,7 @@ fn the_hosts_cells_are_not_held_against_a_booted_kernels_where_there_are_better_
     let host = nt_at([80; 5]);
     let mut booted = nt_at([120; 5]);
     booted.machine.kernel_kind = "um".into();
-    let ratios = |a: &[Record], b: &[Record]| -> Vec<f64> {
+    let ratios = |a: &[Judged], b: &[Judged]| -> Vec<f64> {
         compare(a, b).cells.iter().map(|one| (one.versus.ratio * 1e6).round() / 1e6).collect()
     };
     let both = [host.clone(), booted.clone()];
@@ -108,7 +114,7 @@ fn differences_are_named_the_cpu_first() {
 #[test]
 fn turns_of_a_program_are_compared_by_its_own_figure() {
     // Plain turns of 100 ns, hinted ones of 100 and of 50.
-    let [a, b] = [100, 50].map(|hinted| testing::turns(&[(100, hinted); 6]));
+    let [a, b] = [100, 50].map(|hinted| judge(&testing::turns(&[(100, hinted); 6])));
     let (comparison, said) = said(&a, &b);
     let [cell] = comparison.cells.as_slice() else { panic!("{comparison:?}") };
     assert_eq!(
@@ -129,7 +135,7 @@ fn calls_are_compared_by_what_they_displace() {
         for cell in &mut record.cells {
             cell.params.insert("threshold_cycles".into(), primed.into());
         }
-        record
+        judge(&record)
     };
     let (a, b) = (of(400, 90), of(200, 80));
     let (comparison, said) = said(&a, &b);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{LINE_BYTES, Versus, interval, median};
-use ntcopy_record::{Cell, ExperimentKind, MISSES_PERMILLE, Record, Sample, number, word};
+use ntcopy_record::{Cell, MISSES_PERMILLE, Record, Sample, number, word};
 
 /// The trigger that does nothing: the baseline.
 pub const NOTHING: &str = "nothing";
@@ -144,8 +144,7 @@ impl LevelFigures {
 }
 
 /// What the record says of each level that could be measured.
-#[must_use]
-pub fn levels(record: &Record) -> Vec<LevelFigures> {
+pub(crate) fn levels(record: &Record) -> Vec<LevelFigures> {
     let mut levels: Vec<LevelFigures> = Vec::new();
     for cell in record.cells.iter().filter(|cell| word(&cell.params, param::CALL) == Some(NOTHING))
     {
@@ -155,23 +154,18 @@ pub fn levels(record: &Record) -> Vec<LevelFigures> {
     levels
 }
 
-/// Bytes that a call moves for a byte of the cache that it displaces, more being better: the lines
-/// of its bytes by the equivalent lines read. None of another experiment's record, and of what is
-/// no call with bytes.
-#[must_use]
-pub fn versus(record: &Record, cell: &Cell, call: &str) -> Option<Versus> {
-    let is_its_cell = word(&cell.params, param::CALL) == Some(call);
-    if record.header.experiment != ExperimentKind::Footprint || !is_its_cell {
-        return None;
-    }
-    let level = word(&cell.params, param::LEVEL)?;
-    let levels = levels(record);
+/// The call of a cell, and the bytes that it moves for a byte of the cache that it displaces, more
+/// being better: the lines of its bytes by the equivalent lines read. None of what is no call with
+/// bytes.
+pub(crate) fn versus<'c>(levels: &[LevelFigures], cell: &'c Cell) -> Option<(&'c str, Versus)> {
+    let of = |name| word(&cell.params, name);
+    let (level, call) = (of(param::LEVEL)?, of(param::CALL)?);
     let level = levels.iter().find(|one| one.level == level)?;
     let figures = level.calls.iter().find(|one| one.call == call && one.bytes > 0)?;
     let own = figures.bytes as f64 / LINE_BYTES;
     // A difference of one line cannot be measured.
     let ratios: Vec<f64> = figures.each_lines.iter().map(|lines| own / lines.max(1.0)).collect();
-    Some(Versus::new(ratios, [&figures.each_lines, &[own]], MISSES_PERMILLE))
+    Some((call, Versus::new(ratios, [&figures.each_lines, &[own]], MISSES_PERMILLE)))
 }
 
 fn level_figures(record: &Record, nothing: &Cell, level: &str) -> Option<LevelFigures> {
@@ -265,7 +259,7 @@ fn displaced(sample: &Sample) -> Option<Vec<f64>> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use ntcopy_record::{Params, testing};
+    use ntcopy_record::{ExperimentKind, Params, testing};
 
     /// A cache of 1,000 primed lines of which 10 always miss, where each line read displaces one,
     /// until 900.
@@ -305,9 +299,9 @@ pub(crate) mod tests {
         assert_eq!((copy.ci, copy.call_ns, copy.is_at_least), ((300.0, 300.0), 7.0, false));
         assert_eq!((fill.lines, fill.is_at_least), (0.0, false));
         // 64 lines of its own.
-        let moved = |cell: usize, call| versus(&record, &record.cells[cell], call);
-        assert_eq!(moved(6, "copy:4KiB").unwrap().ratio, 64.0 / 300.0);
-        assert_eq!((moved(6, "known-read"), moved(0, NOTHING)), (None, None));
+        let moved = |cell: usize| versus(&levels, &record.cells[cell]);
+        assert_eq!(moved(6).unwrap().1.ratio, 64.0 / 300.0);
+        assert_eq!((moved(1), moved(0)), (None, None));
         assert!(send.is_at_least && send.lines >= 900.0, "{send:?}");
     }
 

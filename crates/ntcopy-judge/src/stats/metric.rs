@@ -23,8 +23,36 @@ pub const TURNS: &str = "turns";
 /// Bytes that a call moves for a byte of the cache that it displaces. Not of single samples.
 pub const DISPLACED: &str = "displaced";
 
+/// Part of the time that was spent in the sends.
+pub const SEND_SHARE: &str = "send_share";
+/// Responses per second while the clock ran.
+pub const ANSWERED: &str = "transactions_per_s";
+/// CPU seconds for 10^9 bytes.
+pub const PROXY_CPU: &str = "proxy_cpu_s_per_gb";
+pub const BACKEND_CPU: &str = "backend_cpu_s_per_gb";
+pub const CLIENT_CPU: &str = "client_cpu_s_per_gb";
+pub const SERVERS_CPU: &str = "servers_cpu_s_per_gb";
+pub const SERVER_CPU: &str = "cpu_s_per_gb";
+/// CPU microseconds for a response.
+pub const CLIENT_CPU_US: &str = "client_cpu_us";
+pub const SERVER_CPU_US: &str = "server_cpu_us";
+pub const BOTH_CPU_US: &str = "both_cpu_us";
+
 /// A figure of an experiment's sample.
 type Of = fn(&ExperimentKind, &Sample) -> Option<f64>;
+
+/// What a metric is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// Modes are compared by it, and more is better.
+    Judged,
+    /// They are, but the part of a whole is no result of its own.
+    Part,
+    /// They are compared by what is no figure of single samples.
+    Own,
+    /// Its median is shown.
+    Shown,
+}
 
 /// A metric's row.
 pub struct Metric {
@@ -32,14 +60,21 @@ pub struct Metric {
     pub words: &'static str,
     /// A sample's figure; none where it has none.
     figure: Of,
-    /// Whether it is judged: the part of a whole is no result of its own.
-    pub is_whole: bool,
+    pub used: Use,
+}
+
+impl Metric {
+    /// One sample's figure; none if it was not clocked, or nothing was moved.
+    #[must_use]
+    pub fn rate(&self, experiment: &ExperimentKind, sample: &Sample) -> Option<f64> {
+        (self.figure)(experiment, sample)
+    }
 }
 
 /// In the order in which results come.
-pub const METRICS: [Metric; 9] = [
+pub const METRICS: [Metric; 19] = [
     whole(THROUGHPUT, "throughput", throughput),
-    Metric { is_whole: false, ..whole(SEND_THROUGHPUT, "throughput of the sends", of_sends) },
+    Metric { used: Use::Part, ..whole(SEND_THROUGHPUT, "throughput of the sends", of_sends) },
     whole(WALKS, "other programs' speed", |_, sample| Some(1e9 / walk_ns(sample)?)),
     whole(WALKS_P99, "other programs' speed at the 99th percentile", |_, sample| {
         Some(1e9 / sample::quantile_ns(&sample::walks(sample)?, 0.99)?)
@@ -47,12 +82,36 @@ pub const METRICS: [Metric; 9] = [
     whole(PER_CPU, "bytes per CPU second", per_cpu),
     whole(P50, "the median of latency", |_, sample| Some(1e9 / latency_ns(sample, 0.5)?)),
     whole(P99, "the 99th percentile of latency", |_, s| Some(1e9 / latency_ns(s, 0.99)?)),
-    whole(TURNS, "the program's own figure", |_, _| None),
-    whole(DISPLACED, "bytes moved for a byte of the cache displaced", |_, _| None),
+    Metric { used: Use::Own, ..whole(TURNS, "the program's own figure", turn) },
+    Metric {
+        used: Use::Own,
+        ..whole(DISPLACED, "bytes moved for a byte of the cache displaced", |_, _| None)
+    },
+    shown(SEND_SHARE, |_, sample| {
+        Some(*sample.phases_ns.get("send")? as f64 / sample.elapsed_ns as f64)
+    }),
+    shown(ANSWERED, |_, s| Some(sample::answered(s)? * 1e9 / s.elapsed_ns.max(1) as f64)),
+    shown(PROXY_CPU, |_, sample| cpu_s_per_gb(sample, &["proxy_cpu"])),
+    shown(BACKEND_CPU, |_, sample| cpu_s_per_gb(sample, &["backend_cpu"])),
+    shown(CLIENT_CPU, |_, sample| cpu_s_per_gb(sample, &["client_cpu"])),
+    shown(SERVERS_CPU, |_, sample| cpu_s_per_gb(sample, &["proxy_cpu", "backend_cpu"])),
+    shown(SERVER_CPU, |_, sample| cpu_s_per_gb(sample, &["server_cpu"])),
+    shown(CLIENT_CPU_US, |_, sample| cpu_us_each(sample, &["client_cpu"])),
+    shown(SERVER_CPU_US, |_, sample| cpu_us_each(sample, &["server_cpu"])),
+    shown(BOTH_CPU_US, |_, sample| cpu_us_each(sample, &["client_cpu", "server_cpu"])),
 ];
 
 const fn whole(name: &'static str, words: &'static str, figure: Of) -> Metric {
-    Metric { name, words, figure, is_whole: true }
+    Metric { name, words, figure, used: Use::Judged }
+}
+
+const fn shown(name: &'static str, figure: Of) -> Metric {
+    Metric { name, words: name, figure, used: Use::Shown }
+}
+
+/// Where a metric is in [`METRICS`].
+pub(crate) fn place(name: &str) -> Option<usize> {
+    METRICS.iter().position(|metric| metric.name == name)
 }
 
 /// A metric in words, by its name.
@@ -64,8 +123,22 @@ pub fn words(name: &str) -> &str {
 /// One sample's figure by a metric; none if it was not clocked, or nothing was moved.
 #[must_use]
 pub fn rate(experiment: &ExperimentKind, sample: &Sample, metric: &str) -> Option<f64> {
-    let metric = METRICS.iter().find(|row| row.name == metric)?;
-    (metric.figure)(experiment, sample)
+    METRICS[place(metric)?].rate(experiment, sample)
+}
+
+/// A turn's own figure, whichever way is better.
+fn turn(experiment: &ExperimentKind, sample: &Sample) -> Option<f64> {
+    super::turns::figure(sample).filter(|_| *experiment == ExperimentKind::Try)
+}
+
+fn cpu_s_per_gb(sample: &Sample, processes: &[&str]) -> Option<f64> {
+    // Nanoseconds for a byte are seconds for 10^9 of them.
+    let ns = sample::cpu_ns(sample, processes)? as f64;
+    (sample.bytes > 0).then(|| ns / sample.bytes as f64)
+}
+
+fn cpu_us_each(sample: &Sample, processes: &[&str]) -> Option<f64> {
+    Some(sample::cpu_ns(sample, processes)? as f64 / 1e3 / sample::answered(sample)?)
 }
 
 fn bytes_by(sample: &Sample, ns: u64) -> Option<f64> {

@@ -14,10 +14,13 @@ pub fn is_short(sample: &Sample) -> bool {
     offered.is_some_and(|offered| (sample.bytes as f64) < LEAST_OF_OFFERED * *offered as f64)
 }
 
+/// Nanoseconds, and how many took them: ascending, each time once.
+pub type Times = Vec<(u64, u64)>;
+
 /// Nanoseconds that answers took, and how many took them; none if that was not kept. Without a
 /// schedule they are round trips.
 #[must_use]
-pub fn latencies(sample: &Sample) -> Option<Vec<(u64, u64)>> {
+pub fn latencies(sample: &Sample) -> Option<Times> {
     let series = &sample.series;
     counted(
         series.get("latency_ns").or_else(|| series.get("round_trip_ns"))?,
@@ -27,19 +30,19 @@ pub fn latencies(sample: &Sample) -> Option<Vec<(u64, u64)>> {
 
 /// Nanoseconds of the walks through a hot set, and how many took them; none if there were none.
 #[must_use]
-pub fn walks(sample: &Sample) -> Option<Vec<(u64, u64)>> {
+pub fn walks(sample: &Sample) -> Option<Times> {
     let walks = sample.series.get("walk_ns")?;
     counted(walks, &vec![1; walks.len()])
 }
 
 /// Ascending, each time once; none if there are none, or the lists do not belong together.
-fn counted(ns: &[u64], counts: &[u64]) -> Option<Vec<(u64, u64)>> {
+fn counted(ns: &[u64], counts: &[u64]) -> Option<Times> {
     let is_whole = ns.len() == counts.len() && counts.iter().any(|count| *count > 0);
     is_whole.then(|| pooled(ns.iter().copied().zip(counts.iter().copied())))
 }
 
 /// Times with their counts, ascending, each time once.
-pub(super) fn pooled(times: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
+pub(super) fn pooled(times: impl Iterator<Item = (u64, u64)>) -> Times {
     let mut all: BTreeMap<u64, u64> = BTreeMap::new();
     for (ns, count) in times {
         *all.entry(ns).or_default() += count;

@@ -2,8 +2,17 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use ntcopy_record::HardwareCounter;
+use crate::{Judged, Measured, judge};
 use ntcopy_record::testing::{pairs, params, proxied, rated, sends};
+use ntcopy_record::{HardwareCounter, Record};
+
+fn versus(record: &Record, cell: u32, mode: &str, other: &str, metric: &str) -> Option<Versus> {
+    judge(record).versus(cell, mode, other, metric).cloned()
+}
+
+fn measured(judged: &Judged, cell: usize) -> Vec<Measured<'_>> {
+    judged.measured(&judged.cells[cell])
+}
 
 #[test]
 fn ratio_is_taken_inside_pairs_not_over_medians() {
@@ -52,8 +61,8 @@ fn sends_have_a_result_of_their_own_only_where_they_were_clocked() {
 #[test]
 fn a_mode_has_a_median_where_it_has_samples() {
     let record = pairs(&["plain"], 9, &[1000]);
-    assert!(mode_median(&record, 0, "plain", THROUGHPUT).is_some());
-    assert!(mode_median(&record, 0, "hinted", THROUGHPUT).is_none());
+    let median = |mode| judge(&record).median(0, mode, THROUGHPUT);
+    assert!(median("plain").is_some() && median("hinted").is_none());
 }
 
 #[test]
@@ -100,7 +109,7 @@ fn hot_set(walk_ns: [u64; 3]) -> Record {
     record
 }
 
-fn ratio(versus: Option<Versus>) -> f64 {
+fn ratio(versus: Option<&Versus>) -> f64 {
     versus.map_or(0.0, |versus| (versus.ratio * 1e6).round() / 1e6)
 }
 
@@ -114,11 +123,12 @@ fn a_closed_cell_tells_what_went_through_and_what_it_cost() {
         sample.counters.insert(name.into(), 1 << 30);
         sample.counters.insert(format!("{name}:counted_permille"), 900);
     }
-    let all = Measured::all(&record, &record.cells[0]);
+    let judged = judge(&record);
+    let all = measured(&judged, 0);
     let [plain, hinted] = &all[..] else { panic!("two modes") };
     assert!(plain.is_baseline() && !hinted.is_baseline());
-    assert_eq!(hinted.cpu_s_per_gb(&["proxy_cpu", "backend_cpu"]), Some(2.0));
-    assert_eq!((hinted.cpu_s_per_gb(&["other_cpu"]), hinted.send_share()), (None, None));
+    assert_eq!(hinted.median(SERVERS_CPU), Some(2.0));
+    assert_eq!((hinted.median(SERVER_CPU), hinted.median(SEND_SHARE)), (None, None));
     // What the hardware counted is no part of what the kernel copied.
     assert_eq!((plain.nontemporal_part(), hinted.nontemporal_part()), (None, Some(0.75)));
     assert_eq!(ratio(hinted.versus(THROUGHPUT)), 1.25);
@@ -131,7 +141,8 @@ fn a_closed_cell_tells_what_went_through_and_what_it_cost() {
 #[test]
 fn an_open_cell_tells_how_long_it_took_and_no_throughput() {
     let record = proxied([(1_000_000, 2, 100), (1_250_000, 1, 50)]);
-    let all = Measured::all(&record, &record.cells[1]);
+    let judged = judge(&record);
+    let all = measured(&judged, 1);
     let plain = &all[0];
     // 490 and 10 of 500 answers; at 99.9 % not even one took longer.
     let told = [0.5, 0.9, 0.99, 0.999].map(|part| plain.quantile_ns(part));
@@ -139,7 +150,7 @@ fn an_open_cell_tells_how_long_it_took_and_no_throughput() {
     assert_eq!((plain.answers(), plain.unanswered(), plain.mean_ns()), (500, 0, Some(108_000.0)));
     assert_eq!(ratio(all[1].versus(P99)), 2.0, "half as long is twice as good");
     assert_eq!((plain.median(THROUGHPUT), plain.median(PER_CPU)), (None, None));
-    assert!(plain.cpu_us_per_answer(&["client_cpu"]).is_some());
+    assert!(plain.median(CLIENT_CPU_US).is_some());
     let has = |cell, metric| versus(&record, cell, "hinted", "plain", metric).is_some();
     let all = [has(0, THROUGHPUT), has(1, THROUGHPUT), has(0, P99), has(1, P99)];
     assert_eq!(all, [true, false, false, true]);
@@ -148,18 +159,24 @@ fn an_open_cell_tells_how_long_it_took_and_no_throughput() {
 #[test]
 fn a_slow_down_is_a_walk_by_one_that_was_left_alone() {
     let record = hot_set([100, 150, 120]);
-    let all = Measured::all(&record, &record.cells[0]);
+    let judged = judge(&record);
+    let all = measured(&judged, 0);
     let modes: Vec<&str> = all.iter().map(|one| one.mode).collect();
     assert_eq!(modes, ["idle", "plain", "hinted"]);
     assert_eq!((all[1].line_ns(0.5), all[1].line_ns(0.99)), (Some(15.0), Some(150.0)));
-    assert_eq!([0, 1, 2].map(|at| ratio(all[at].slow_down())), [0.0, 1.5, 1.2]);
+    assert_eq!(
+        [0, 1, 2]
+            .map(|at| all[at].slow_down().map_or(0.0, |slow| (slow.ratio * 1e6).round() / 1e6)),
+        [0.0, 1.5, 1.2]
+    );
     assert_eq!(ratio(all[2].versus(WALKS)), 1.25);
     let mut tailed = record.clone();
     for sample in tailed.samples.iter_mut().filter(|sample| sample.mode == "hinted") {
         let walks = sample.series.get_mut("walk_ns").unwrap();
         walks.iter_mut().skip(98).for_each(|ns| *ns *= 2);
     }
-    let all = Measured::all(&tailed, &tailed.cells[0]);
+    let judged = judge(&tailed);
+    let all = measured(&judged, 0);
     // At the median and at the 99th percentile a mode may do unlike.
     assert_eq!([WALKS, WALKS_P99].map(|metric| ratio(all[2].versus(metric))), [1.25, 0.625]);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{MIN_PAIRS, Verdict, Versus, alike, halves, paired};
+use super::{MIN_PAIRS, Verdict, Versus, alike, by_pair, halves, paired};
 use crate::ratio::Ratio;
 use ntcopy_record::{Counted, ExperimentKind, Params, Record, Sample, add_counts, word};
 
@@ -62,36 +62,46 @@ pub struct Beside {
     pub versus: Versus,
 }
 
-/// What the record says; none with fewer than five pairs.
-#[must_use]
-pub fn outcome(record: &Record) -> Option<Outcome> {
-    let cell = record.cells.first()?;
+/// What the record says; none of another experiment's, or with fewer than five pairs.
+pub(crate) fn outcome(record: &Record) -> Option<Outcome> {
+    let cell = record.cells.first().filter(|_| record.header.experiment == ExperimentKind::Try)?;
     let params = cell.params.clone();
     let metric = word(&params, METRIC)?.to_owned();
     let more_is_better = word(&params, BETTER)? == "more";
-    let (ours, theirs) = paired(record, cell.cell, [HINTED, PLAIN], figure);
-    if ours.len() < MIN_PAIRS {
-        return None;
-    }
+    let turns = [HINTED, PLAIN].map(|mode| -> Vec<&Sample> {
+        record.samples.iter().filter(|sample| sample.mode == mode).collect()
+    });
+    let permille = record.misses_permille(cell.cell);
+    let (ours, theirs) = both(&turns, figure)?;
     let better = |(hinted, plain): (&f64, &f64)| {
         if more_is_better { hinted / plain } else { plain / hinted }
     };
     let ratios = ours.iter().zip(&theirs).map(better).collect();
-    let counted = |mode: &str| {
-        let mut all = BTreeMap::new();
-        let samples = record.samples.iter().filter(|sample| sample.mode == mode);
-        samples.for_each(|sample| add_counts(&mut all, &sample.counters));
-        Counted::of(&all).unwrap_or_default()
-    };
+    let [hinted, plain] = &turns;
     Some(Outcome {
-        versus: Versus::new(ratios, [&ours, &theirs], record.misses_permille(cell.cell)),
-        counted: counted(HINTED),
-        hinted_plain_bytes: counted(PLAIN).hinted_bytes,
-        alike: alike(&[halves(record, cell.cell, PLAIN, figure)]),
-        beside: beside(record, cell.cell, &metric),
+        versus: Versus::new(ratios, [&ours, &theirs], permille),
+        counted: counted(hinted),
+        hinted_plain_bytes: counted(plain).hinted_bytes,
+        alike: alike([&halves(plain, figure)]),
+        beside: beside(&turns, &metric, permille),
         metric,
         params,
     })
+}
+
+fn counted(turns: &[&Sample]) -> Counted {
+    let mut all = BTreeMap::new();
+    turns.iter().for_each(|turn| add_counts(&mut all, &turn.counters));
+    Counted::of(&all).unwrap_or_default()
+}
+
+/// A figure of the hinted and of the plain turns, pair by pair; none with fewer than five pairs.
+fn both(
+    [hinted, plain]: &[Vec<&Sample>; 2],
+    figure: impl Fn(&Sample) -> Option<f64>,
+) -> Option<(Vec<f64>, Vec<f64>)> {
+    let (ours, theirs) = paired(&by_pair(hinted, &figure), &by_pair(plain, &figure));
+    (ours.len() >= MIN_PAIRS).then_some((ours, theirs))
 }
 
 /// A figure of a turn; none where it was not noted.
@@ -117,15 +127,11 @@ const LATENCIES: [(&str, Figure); 2] =
 /// The name of a latency that counts itself.
 const LATENCY: &str = "latency, ms";
 
-fn beside(record: &Record, cell: u32, metric: &str) -> Vec<Beside> {
+fn beside(turns: &[Vec<&Sample>; 2], metric: &str, permille: u32) -> Vec<Beside> {
     let versus = |(name, figure): &(&'static str, Figure)| {
-        let (ours, theirs) = paired(record, cell, [HINTED, PLAIN], figure);
-        if ours.len() < MIN_PAIRS {
-            return None;
-        }
+        let (ours, theirs) = both(turns, figure)?;
         let ratios = ours.iter().zip(&theirs).map(|(hinted, plain)| plain / hinted).collect();
-        let versus = Versus::new(ratios, [&ours, &theirs], record.misses_permille(cell));
-        Some(Beside { metric: name, versus })
+        Some(Beside { metric: name, versus: Versus::new(ratios, [&ours, &theirs], permille) })
     };
     let cpu = [&PER_GB[..], &PER_ANSWERS, &PER_TURN]
         .map(|figures| figures.iter().filter_map(versus).collect::<Vec<Beside>>());
@@ -178,13 +184,6 @@ pub fn figure(sample: &Sample) -> Option<f64> {
         None => Some(sample.elapsed_ns as f64 / 1e9),
     }
     .filter(|figure| *figure > 0.0)
-}
-
-/// Hinted against plain turns; none of another experiment's record, or with fewer than five pairs.
-#[must_use]
-pub fn versus(record: &Record) -> Option<Versus> {
-    let outcome = outcome(record).filter(|_| record.header.experiment == ExperimentKind::Try);
-    outcome.map(|outcome| outcome.versus)
 }
 
 impl Outcome {

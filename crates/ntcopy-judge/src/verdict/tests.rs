@@ -1,10 +1,15 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::judge;
 use ntcopy_record::testing::{self, crossover, error, pairs, proxied, rated, record, unavailable};
-use ntcopy_record::{Kernel, Look, Mode, Params, Sample};
+use ntcopy_record::{Kernel, Look, Mode, Params, Record, Sample};
 
 const MIB: u64 = 1 << 20;
+
+fn sentences(record: &Record) -> Vec<String> {
+    super::sentences(&judge(record))
+}
 
 fn says(record: &Record, all: &[&str]) {
     let said = sentences(record).join("\n");
@@ -221,9 +226,9 @@ fn pacing_is_told() {
     let mut record = testing::record(&["plain", "hinted"], &[&[]]);
     record.cells[0].params.insert("family".into(), "tcp".into());
     record.machine.tcp_congestion_control = Some("cubic".into());
-    assert_eq!(pacing_sentence(&record), None);
+    assert_eq!(pacing_sentence(&judge(&record)), None);
     record.machine.tcp_congestion_control = Some("bbr".into());
-    assert!(pacing_sentence(&record).is_some_and(|told| told.contains("bbr, which paces")));
+    assert!(pacing_sentence(&judge(&record)).is_some_and(|told| told.contains("bbr, which paces")));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy_record::Record;
+use ntcopy_judge::Judged;
 
 use super::index::{Answer, Index};
 use super::{Error, figures};
@@ -11,7 +11,7 @@ use crate::summary;
 /// What stands where a machine has no record.
 const NONE: &str = "not measured";
 
-pub(super) fn table(index: &Index, records: &BTreeMap<String, Record>) -> Result<String, Error> {
+pub(super) fn table(index: &Index, records: &BTreeMap<String, Judged>) -> Result<String, Error> {
     let machines = index.answers.machines.iter().map(|signature| {
         let known = index.machine.iter().find(|machine| machine.signature == *signature);
         known.ok_or_else(|| Error::Index(format!("answers: no [[machine]] is a {signature}")))
@@ -34,9 +34,9 @@ pub(super) fn table(index: &Index, records: &BTreeMap<String, Record>) -> Result
 }
 
 /// What the demo prints of records like these.
-pub(super) fn output(index: &Index, records: &BTreeMap<String, Record>) -> Result<String, Error> {
+pub(super) fn output(index: &Index, records: &BTreeMap<String, Judged>) -> Result<String, Error> {
     let shown = index.answers.output.iter().map(|name| index.record(records, name).cloned());
-    let shown = shown.collect::<Result<Vec<Record>, Error>>()?;
+    let shown = shown.collect::<Result<Vec<Judged>, Error>>()?;
     let summaries = summary::summaries(&shown);
     let [one] = summaries.as_slice() else {
         return Err(Error::Index("answers.output: the records are of several machines".to_owned()));
@@ -47,7 +47,7 @@ pub(super) fn output(index: &Index, records: &BTreeMap<String, Record>) -> Resul
 /// What a row says, by the signature of the machine.
 fn entries(
     index: &Index,
-    records: &BTreeMap<String, Record>,
+    records: &BTreeMap<String, Judged>,
     answer: &Answer,
 ) -> Result<BTreeMap<String, String>, Error> {
     let entry = |name: &String| {

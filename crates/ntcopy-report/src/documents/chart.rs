@@ -1,7 +1,8 @@
 //! Makes a panel of a picture from a record and what the index says of a chart.
 
-use ntcopy_judge::stats::{PER_CPU, THROUGHPUT, mode_median, versus};
-use ntcopy_record::{Cell, Record, number};
+use ntcopy_judge::Judged;
+use ntcopy_judge::stats::{PER_CPU, THROUGHPUT};
+use ntcopy_record::{Cell, number};
 
 use super::index::{self, ChartSpec};
 use super::{Error, GENERATED};
@@ -35,7 +36,7 @@ pub(super) fn picture(panels: &[Panel], title: &str) -> String {
     all.alone((x - GAP, high), title, GENERATED)
 }
 
-pub(super) fn panel(record: &Record, spec: &ChartSpec) -> Result<Panel, Error> {
+pub(super) fn panel(record: &Judged, spec: &ChartSpec) -> Result<Panel, Error> {
     let cells = index::cells(record, &spec.cells)?;
     let drawn = match &spec.along {
         Some(along) => lines(record, spec, along, &cells),
@@ -58,13 +59,13 @@ fn unit(spec: &ChartSpec) -> String {
     }
 }
 
-fn lines(record: &Record, spec: &ChartSpec, along: &str, cells: &[&Cell]) -> Option<Panel> {
+fn lines(record: &Judged, spec: &ChartSpec, along: &str, cells: &[&Cell]) -> Option<Panel> {
     let value = |cell: &Cell, mode: &str| match &spec.by {
         Some(by) => {
-            let versus = versus(record, cell.cell, mode, by, &spec.metric)?;
+            let versus = record.versus(cell.cell, mode, by, &spec.metric)?;
             Some((versus.ratio, Some(versus.ci)))
         }
-        None => Some((mode_median(record, cell.cell, mode, &spec.metric)? / 1e9, None)),
+        None => Some((record.median(cell.cell, mode, &spec.metric)? / 1e9, None)),
     };
     let line = |(index, (mode, name)): (usize, &(String, String))| {
         let point = |cell: &&Cell| {
@@ -121,7 +122,7 @@ fn legend(svg: &mut Svg, lines: &[Line], top: f64) -> f64 {
 }
 
 /// A group a cell, a bar a mode: nanoseconds that a victim takes for a line of its hot set.
-fn bars(record: &Record, spec: &ChartSpec, cells: &[&Cell]) -> Option<Panel> {
+fn bars(record: &Judged, spec: &ChartSpec, cells: &[&Cell]) -> Option<Panel> {
     let group = |cell: &&Cell| {
         let hot = hot::of_cell(record, cell)?;
         let bar = |(index, (mode, name)): (usize, &(String, String))| {

@@ -4,13 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ntcopy_judge::Ratio;
 use ntcopy_judge::claims::three;
-use ntcopy_judge::stats::{
-    METRICS, Measured, THROUGHPUT, Tally, Versus, WALKS, WALKS_P99, geomean, median, mode_median,
-    versus,
-};
-use ntcopy_record::{Cell, Record};
+use ntcopy_judge::stats::{METRICS, THROUGHPUT, Tally, Versus, WALKS, WALKS_P99, geomean, median};
+use ntcopy_judge::{Judged, Measured, Ratio};
+use ntcopy_record::Cell;
 
 use super::index::{self, Figure, Index};
 use super::{Error, results};
@@ -25,7 +22,7 @@ const PICTURE: &str = "picture";
 /// Every figure and block, by its name.
 pub(super) fn all(
     index: &Index,
-    records: &BTreeMap<String, Record>,
+    records: &BTreeMap<String, Judged>,
 ) -> Result<BTreeMap<String, String>, Error> {
     let mut figures = BTreeMap::new();
     for (name, figure) in &index.figure {
@@ -42,7 +39,7 @@ fn wrong(what: impl Into<String>) -> Error {
 }
 
 /// What a figure says of a record.
-pub(super) fn one(record: &Record, figure: &Figure) -> Result<String, Error> {
+pub(super) fn one(record: &Judged, figure: &Figure) -> Result<String, Error> {
     let cells = index::cells(record, &figure.cells)?;
     match figure.is.as_str() {
         "better" | "worst" => of_better(record, figure, &cells),
@@ -57,26 +54,26 @@ pub(super) fn one(record: &Record, figure: &Figure) -> Result<String, Error> {
 
 /// The rule by the better of what it chooses between, in cells that have all three: the geometric
 /// mean, or the worst cell. Which is the better one is decided by the medians of all samples.
-fn of_better(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
+fn of_better(record: &Judged, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
     let one = |cell: &&Cell| {
-        let rate = |mode| mode_median(record, cell.cell, mode, THROUGHPUT);
+        let rate = |mode| record.median(cell.cell, mode, THROUGHPUT);
         let better = if rate("hinted")? > rate("plain")? { "hinted" } else { "plain" };
-        versus(record, cell.cell, "adaptive", better, THROUGHPUT)
+        record.versus(cell.cell, "adaptive", better, THROUGHPUT)
     };
-    let all: Vec<Versus> = cells.iter().filter_map(one).collect();
+    let all: Vec<&Versus> = cells.iter().filter_map(one).collect();
     let none = || wrong("no cell has plain, hinted and adaptive");
     if figure.is == "worst" {
         let worst = all.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio));
         let (ratio, interval) = worst.ok_or_else(none)?.result().parts();
         return Ok(format!("{ratio} ({interval})"));
     }
-    let Ratio { ratio, ci: (low, high) } = geomean(&all).ok_or_else(none)?;
+    let Ratio { ratio, ci: (low, high) } = geomean(all.iter().copied()).ok_or_else(none)?;
     Ok(format!("{ratio:.3} ({low:.3}-{high:.3})"))
 }
 
 /// What patches bring, what the hint adds and what copying nothing would: the medians over the cells,
 /// side by side.
-fn of_parts(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
+fn of_parts(record: &Judged, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
     let metric = METRICS.iter().find(|metric| metric.name == figure.metric);
     let metric = metric.ok_or_else(|| wrong(format!("no metric '{}'", figure.metric)))?;
     let told = three(record, metric.name).map(|question| {
@@ -87,14 +84,14 @@ fn of_parts(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<String,
     Ok(told.join(", "))
 }
 
-fn of_several(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
-    let one = |cell: &&Cell| versus(record, cell.cell, &figure.mode, &figure.by, &figure.metric);
-    let mut all: Vec<Versus> = cells.iter().filter_map(one).collect();
+fn of_several(record: &Judged, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
+    let one = |cell: &&Cell| record.versus(cell.cell, &figure.mode, &figure.by, &figure.metric);
+    let mut all: Vec<&Versus> = cells.iter().filter_map(one).collect();
     all.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
     let (Some(least), Some(most)) = (all.first(), all.last()) else {
         return Err(wrong(format!("{} and {} have no cell", figure.mode, figure.by)));
     };
-    let Tally { wins, losses, .. } = all.iter().map(Versus::verdict).collect();
+    let Tally { wins, losses, .. } = all.iter().map(|versus| versus.verdict()).collect();
     Ok(match figure.is.as_str() {
         "range" => format!("{} to {}", text::ratio(least.ratio), text::ratio(most.ratio)),
         "best" => most.result().to_string(),
@@ -104,8 +101,8 @@ fn of_several(record: &Record, figure: &Figure, cells: &[&Cell]) -> Result<Strin
     })
 }
 
-fn of_one(record: &Record, figure: &Figure, cell: &Cell) -> Result<String, Error> {
-    let all = Measured::all(record, cell);
+fn of_one(record: &Judged, figure: &Figure, cell: &Cell) -> Result<String, Error> {
+    let all = record.measured(cell);
     let mine = all.iter().find(|one| one.mode == figure.mode);
     let mine = mine.ok_or_else(|| wrong(format!("no mode '{}'", figure.mode)))?;
     let tails = |one: &Measured<'_>| one.line_ns(0.5).zip(one.line_ns(0.99));
@@ -118,7 +115,8 @@ fn of_one(record: &Record, figure: &Figure, cell: &Cell) -> Result<String, Error
             })
         }
         "ns" => tails(mine).map(|(p50, p99)| format!("{p50:.1} (p99 {p99:.1})")),
-        "ratio" => versus(record, cell.cell, &figure.mode, &figure.by, &figure.metric)
+        "ratio" => record
+            .versus(cell.cell, &figure.mode, &figure.by, &figure.metric)
             .map(|versus| versus.result().to_string()),
         "victim" => mine
             .versus(WALKS)

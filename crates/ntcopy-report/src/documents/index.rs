@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy_record::{Cell, Record};
+use ntcopy_judge::Judged;
+use ntcopy_record::Cell;
 use serde::Deserialize;
 
 use super::Error;
@@ -185,16 +186,16 @@ impl Index {
     /// A record by its short name.
     pub fn record<'a>(
         &self,
-        records: &'a BTreeMap<String, Record>,
+        records: &'a BTreeMap<String, Judged>,
         name: &str,
-    ) -> Result<&'a Record, Error> {
+    ) -> Result<&'a Judged, Error> {
         let place = self.record.get(name);
         let record = place.and_then(|place| records.get(place));
         record.ok_or_else(|| Error::Index(format!("[record] has no '{name}'")))
     }
 
     /// How documents call the machine of a record.
-    pub fn machine<'a>(&'a self, record: &'a Record) -> &'a str {
+    pub fn machine<'a>(&'a self, record: &'a Judged) -> &'a str {
         let signature = record.machine.cpu_signature.as_str();
         let known = self.machine.iter().find(|machine| machine.signature == signature);
         known.map_or(signature, |machine| &machine.name)
@@ -202,7 +203,7 @@ impl Index {
 }
 
 /// The cells of a record that a selection means; at least one.
-pub(super) fn cells<'a>(record: &'a Record, select: &Select) -> Result<Vec<&'a Cell>, Error> {
+pub(super) fn cells<'a>(record: &'a Judged, select: &Select) -> Result<Vec<&'a Cell>, Error> {
     let cells: Vec<&Cell> = record.cells.iter().filter(|cell| is_meant(cell, select)).collect();
     if cells.is_empty() {
         let asked = serde_json::to_string(select).unwrap_or_default();

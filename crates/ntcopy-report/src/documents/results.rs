@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ntcopy_judge::verdict;
-use ntcopy_record::Record;
+use ntcopy_judge::{Judged, verdict};
 
 use super::chart::{self, Panel};
 use super::index::{Index, Page, Part};
@@ -15,7 +14,7 @@ use crate::{table, text};
 /// All pages and pictures, and the list of them.
 pub(super) fn pages(
     index: &Index,
-    records: &BTreeMap<String, Record>,
+    records: &BTreeMap<String, Judged>,
 ) -> Result<BTreeMap<PathBuf, String>, Error> {
     let mut files = BTreeMap::new();
     let panels = index.picture.chart.iter().map(|one| {
@@ -54,7 +53,7 @@ fn contents(index: &Index) -> String {
 
 fn one(
     index: &Index,
-    records: &BTreeMap<String, Record>,
+    records: &BTreeMap<String, Judged>,
     page: &Page,
     files: &mut BTreeMap<PathBuf, String>,
 ) -> Result<String, Error> {
@@ -83,7 +82,7 @@ fn one(
 
 /// What a record says: one sentence, the figures if nothing is compared, and the command that
 /// measures it again.
-fn told(index: &Index, record: &Record, part: &Part, is_compared: bool) -> String {
+fn told(index: &Index, record: &Judged, part: &Part, is_compared: bool) -> String {
     let mut out = String::new();
     let sentences = verdict::sentences(record);
     if let Some(sentence) = verdict::of_hint(record).or_else(|| sentences.into_iter().next()) {
@@ -106,6 +105,6 @@ fn told(index: &Index, record: &Record, part: &Part, is_compared: bool) -> Strin
 }
 
 /// What was measured.
-fn figures(record: &Record) -> String {
+fn figures(record: &Judged) -> String {
     table::document(record, Vec::new()).replace("\n\n\n", "\n\n").trim().to_owned()
 }

@@ -1,7 +1,8 @@
 //! What a line of a hot set takes beside each mode, as bars.
 
 use maud::{Markup, html};
-use ntcopy_record::{ExperimentKind, Record};
+use ntcopy_judge::Judged;
+use ntcopy_record::ExperimentKind;
 
 use crate::hot::{self, Hot, Line};
 use crate::plot::{self, Bar, Bars};
@@ -10,7 +11,7 @@ use crate::text;
 /// Hot sets that are drawn: those that plain copies or sends slow down most.
 const MOST: usize = 4;
 /// The bars of the newest record of hot sets that is a timing.
-pub(super) fn section(records: &[Record]) -> Markup {
+pub(super) fn section(records: &[Judged]) -> Markup {
     let ours = records.iter().enumerate().filter(|(_, record)| {
         record.header.experiment == ExperimentKind::Retention
             && record.header.not_a_timing.is_none()

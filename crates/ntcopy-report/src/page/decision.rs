@@ -1,12 +1,12 @@
 //! What a page says first: what to set, with one chart and the hot sets.
 
 use maud::{Markup, html};
-use ntcopy_judge::Ratio;
 use ntcopy_judge::advice::{Source, is_round};
 use ntcopy_judge::claims::hinted_and_plain as hint;
 use ntcopy_judge::stats::{THROUGHPUT, Verdict, wins_from};
+use ntcopy_judge::{Judged, Ratio};
 use ntcopy_record::lists::unique;
-use ntcopy_record::{Cell, ExperimentKind, Record, number};
+use ntcopy_record::{Cell, ExperimentKind, number};
 
 use super::{bars, figure};
 use crate::plot::{self, Chart, Line, Mark, MarkKind, Point, curves};
@@ -14,7 +14,7 @@ use crate::summary::Summary;
 use crate::text;
 use crate::view::What;
 
-pub(super) fn section(records: &[Record], summaries: &[Summary]) -> Markup {
+pub(super) fn section(records: &[Judged], summaries: &[Summary]) -> Markup {
     let is_of_several = summaries.len() > 1;
     let chart = chart(records);
     html! {
@@ -46,7 +46,7 @@ fn said(summary: &Summary, is_named: bool) -> Markup {
 
 /// Hinted sends relative to plain ones, of the sends of one length that tell most: a line for each
 /// source.
-fn chart(records: &[Record]) -> Markup {
+fn chart(records: &[Judged]) -> Markup {
     let all = records.iter().filter(|record| {
         record.header.experiment == ExperimentKind::Unix && record.header.not_a_timing.is_none()
     });
@@ -55,8 +55,8 @@ fn chart(records: &[Record]) -> Markup {
         let lengths = unique(rounds.filter_map(|cell| number(&cell.params, "object_bytes")));
         lengths.into_iter().filter_map(move |bytes| Some((record, bytes, both(record, bytes)?)))
     });
-    let newest = |record: &Record| record.header.started_unix_ns;
-    let rank = |(record, _, chart): &(&Record, u64, Chart)| (chart.places().len(), newest(record));
+    let newest = |record: &Judged| record.header.started_unix_ns;
+    let rank = |(record, _, chart): &(&Judged, u64, Chart)| (chart.places().len(), newest(record));
     let Some((record, bytes, chart)) = charts.max_by_key(rank) else { return html! {} };
     let caption = html! {
         "Hinted sends of " (text::size(bytes)) " relative to plain ones. Above 1 the hint wins."
@@ -65,7 +65,7 @@ fn chart(records: &[Record]) -> Markup {
 }
 
 /// Sends of a length out of either source in one chart, and where the cold one begins to win.
-fn both(record: &Record, bytes: u64) -> Option<Chart> {
+fn both(record: &Judged, bytes: u64) -> Option<Chart> {
     let sources =
         [(Source::Cold, "more data than the caches hold", 1), (Source::Hot, "the same few MiB", 3)];
     let charts = sources.into_iter().filter_map(|(source, name, slot)| {
@@ -86,7 +86,7 @@ fn both(record: &Record, bytes: u64) -> Option<Chart> {
 }
 
 /// The line of hinted sends out of a source, of the data set with most cells.
-fn of_source(record: &Record, bytes: u64, source: Source) -> Option<Chart> {
+fn of_source(record: &Judged, bytes: u64, source: Source) -> Option<Chart> {
     let is_of = |cell: &&Cell| {
         is_round(cell, "unix")
             && number(&cell.params, "object_bytes") == Some(bytes)

@@ -1,7 +1,7 @@
 //! One plot with all that belongs to it: legend, data as a table, record, command.
 
 use maud::{Markup, html};
-use ntcopy_record::Record;
+use ntcopy_judge::Judged;
 
 use crate::plot::curves::Built;
 use crate::plot::{self, Chart, Line};
@@ -11,7 +11,7 @@ use crate::text;
 /// caption says it all.
 pub(super) fn figure(
     (id, heading): (&str, &str),
-    record: &Record,
+    record: &Judged,
     chart: &Chart,
     caption: &Markup,
 ) -> Markup {
@@ -28,7 +28,7 @@ pub(super) fn figure(
 }
 
 /// Charts with their captions; their ids begin with `ids`.
-pub(super) fn built(ids: &str, record: &Record, all: &[Built]) -> Markup {
+pub(super) fn built(ids: &str, record: &Judged, all: &[Built]) -> Markup {
     html! {
         @for (number, built) in all.iter().enumerate() {
             @let id = format!("{ids}{number}");
@@ -38,7 +38,7 @@ pub(super) fn built(ids: &str, record: &Record, all: &[Built]) -> Markup {
 }
 
 /// What a chart rests on, folded away: its data, its record, its command.
-fn behind((id, names): (&str, &str), record: &Record, data: &Markup) -> Markup {
+fn behind((id, names): (&str, &str), record: &Judged, data: &Markup) -> Markup {
     html! {
         details {
             summary id=(format!("{id}d")) { "Data, record, command" }

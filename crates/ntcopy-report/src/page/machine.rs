@@ -1,15 +1,14 @@
 //! The machine that a record was made on.
 
 use maud::{Markup, html};
-use ntcopy_judge::compare;
-use ntcopy_record::Record;
+use ntcopy_judge::{Judged, compare};
 
 use super::scroll;
 use crate::table;
 
 /// For each record, the one whose section has the table of their machine: the newest of those of
 /// which the same is to be said.
-pub(super) fn tellers(records: &[Record]) -> Vec<usize> {
+pub(super) fn tellers(records: &[Judged]) -> Vec<usize> {
     let all: Vec<_> = records.iter().map(facts).collect();
     let teller = |of: &Vec<(&'static str, String)>| {
         let same = (0..records.len()).filter(|other| all[*other] == *of);
@@ -19,7 +18,7 @@ pub(super) fn tellers(records: &[Record]) -> Vec<usize> {
 }
 
 /// The machine of a record, or a word on which record's it is.
-pub(super) fn section(records: &[Record], number: usize, teller: usize) -> Markup {
+pub(super) fn section(records: &[Judged], number: usize, teller: usize) -> Markup {
     if number == teller {
         return table(number, &records[number]);
     }
@@ -31,7 +30,7 @@ pub(super) fn section(records: &[Record], number: usize, teller: usize) -> Marku
     }
 }
 
-fn table(number: usize, record: &Record) -> Markup {
+fn table(number: usize, record: &Judged) -> Markup {
     let id = format!("r{number}machine");
     let table = html! {
         table class="facts" {
@@ -45,7 +44,7 @@ fn table(number: usize, record: &Record) -> Markup {
     html! { details { summary id=(id) { "Machine" } (scroll(&format!("{id} record-{number}-name"), &table)) } }
 }
 
-fn facts(record: &Record) -> Vec<(&'static str, String)> {
+fn facts(record: &Judged) -> Vec<(&'static str, String)> {
     let mut facts = compare::facts(record);
     let counters = &record.machine.hardware_counters;
     let counted = counters.iter().filter(|counter| counter.missing.is_none());

@@ -1,8 +1,9 @@
 //! The records of a page by the question that each of them answers.
 
 use maud::{Markup, html};
+use ntcopy_judge::Judged;
+use ntcopy_record::ExperimentKind;
 use ntcopy_record::lists::grouped;
-use ntcopy_record::{ExperimentKind, Record};
 
 use crate::experiment;
 
@@ -17,7 +18,7 @@ pub(super) struct Question<'a> {
 }
 
 /// The questions that the records answer.
-pub(super) fn asked<'r>(records: &'r [Record]) -> Vec<Question<'r>> {
+pub(super) fn asked<'r>(records: &'r [Judged]) -> Vec<Question<'r>> {
     let numbers = records.iter().map(|record| &record.header.experiment).zip(0..);
     let question = |(experiment, numbers): (&'r ExperimentKind, Vec<usize>)| {
         let words = words(&records[numbers[0]]);
@@ -33,13 +34,13 @@ fn place(experiment: &ExperimentKind) -> usize {
     known.iter().position(|known| known == experiment).unwrap_or(known.len())
 }
 
-fn words(record: &Record) -> String {
+fn words(record: &Judged) -> String {
     let unknown = || format!("Experiment {}", record.header.experiment);
     experiment::shown(record).question.map_or_else(unknown, str::to_owned)
 }
 
 /// What is on the page, with links.
-pub(super) fn contents(records: &[Record], questions: &[Question<'_>]) -> Markup {
+pub(super) fn contents(records: &[Judged], questions: &[Question<'_>]) -> Markup {
     html! {
         nav class="contents" aria-labelledby="contents-name" {
             h2 id="contents-name" { "Contents" }

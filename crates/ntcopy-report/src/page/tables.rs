@@ -1,7 +1,7 @@
 //! Tables of a record, and what others published of its experiment.
 
 use maud::{Markup, html};
-use ntcopy_record::Record;
+use ntcopy_judge::Judged;
 
 use super::{figure, scroll_wide};
 use crate::experiment;
@@ -10,7 +10,7 @@ use crate::published;
 use crate::view::Grid;
 
 /// The charts and the tables.
-pub(super) fn section(index: usize, record: &Record) -> Markup {
+pub(super) fn section(index: usize, record: &Judged) -> Markup {
     let shown = experiment::shown(record);
     let charts = curves::all(record, &shown.views(record));
     let grids = shown.grids(record);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ntcopy_record::Record;
+use ntcopy_judge::Judged;
 
 use crate::text;
 
@@ -130,7 +130,7 @@ pub(crate) fn bottoms(lines: &[Line]) -> impl Iterator<Item = f64> {
 }
 
 /// The caches from a level on that one CPU sees. Level 1 is never where a send's crossover is.
-pub(crate) fn marks(record: &Record, from_level: u8) -> Vec<Mark> {
+pub(crate) fn marks(record: &Judged, from_level: u8) -> Vec<Mark> {
     let machine = &record.machine;
     let inner = machine.caches.iter().filter(|cache| {
         cache.level >= from_level

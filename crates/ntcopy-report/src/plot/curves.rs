@@ -1,10 +1,10 @@
 //! Charts of what tables show: a figure along the axis in which cells differ, and latencies by
 //! percentile.
 
+use ntcopy_judge::Judged;
 use ntcopy_judge::params::{axes, cell_words, group_words};
-use ntcopy_judge::stats::Measured;
 use ntcopy_record::lists::grouped;
-use ntcopy_record::{Cell, Record, number};
+use ntcopy_record::{Cell, number};
 
 use super::chart::{self, Axis, Chart, Line, Point, around_one, rarity};
 use super::slot;
@@ -19,7 +19,7 @@ pub(crate) struct Built {
 }
 
 /// Every chart of a record.
-pub(crate) fn all(record: &Record, views: &[View]) -> Vec<Built> {
+pub(crate) fn all(record: &Judged, views: &[View]) -> Vec<Built> {
     let mut all = Vec::new();
     for view in views {
         let cells: Vec<&Cell> = record.cells.iter().filter(|cell| (view.is_of)(cell)).collect();
@@ -42,7 +42,7 @@ pub(crate) fn all(record: &Record, views: &[View]) -> Vec<Built> {
 
 /// A figure along the first axis of the cells: a chart for each group that differs in it alone, with
 /// what the group has in common.
-pub(crate) fn along(record: &Record, cells: &[&Cell], what: (&What, &str)) -> Vec<(String, Chart)> {
+pub(crate) fn along(record: &Judged, cells: &[&Cell], what: (&What, &str)) -> Vec<(String, Chart)> {
     let Some(axis) = axes(&record.cells).first().copied() else { return Vec::new() };
     // What follows from the axis differs with it.
     let axes = [axis, "sockets", "side"];
@@ -54,7 +54,7 @@ pub(crate) fn along(record: &Record, cells: &[&Cell], what: (&What, &str)) -> Ve
 }
 
 fn of_group(
-    record: &Record,
+    record: &Judged,
     cells: &[&Cell],
     axis: &str,
     (what, unit): (&What, &str),
@@ -62,7 +62,7 @@ fn of_group(
     let mut lines: Vec<Line> = Vec::new();
     for cell in cells {
         let Some(at) = number(&cell.params, axis).filter(|at| *at > 0) else { continue };
-        for one in Measured::all(record, cell) {
+        for one in record.measured(cell) {
             let figure = what.figure(&one);
             let Some(value) = figure.value.filter(|value| value.is_finite() && *value > 0.0) else {
                 continue;
@@ -98,9 +98,9 @@ fn put(lines: &mut Vec<Line>, mode: &str, point: Point) {
     }
 }
 
-fn by_percentile(record: &Record, cell: &Cell, parts: &[f64]) -> Option<Built> {
+fn by_percentile(record: &Judged, cell: &Cell, parts: &[f64]) -> Option<Built> {
     let mut lines = Vec::new();
-    for one in Measured::all(record, cell) {
+    for one in record.measured(cell) {
         for part in parts {
             if let Some(ns) = one.quantile_ns(*part) {
                 let at = rarity(100.0 * part);

@@ -9,7 +9,9 @@ use anyhow::Context as _;
 use ntcopy_bench::machine;
 use ntcopy_bench::run::Stop;
 use ntcopy_bench::sample;
-use ntcopy_judge::stats::{THROUGHPUT, Verdict, Versus, modes, versus};
+use ntcopy_judge::claims::results;
+use ntcopy_judge::stats::{THROUGHPUT, Verdict};
+use ntcopy_judge::{Judged, Ratio, judge};
 use ntcopy_record::units::{Bytes, count};
 use ntcopy_record::{Cell, ExperimentKind, Record, number};
 use ntcopy_report::text::wrapped;
@@ -63,7 +65,7 @@ pub struct Ceiling {
     object_bytes: u64,
     connections: u64,
     mode: String,
-    versus: Versus,
+    ratio: Ratio,
 }
 
 pub fn run(chain: &Chain, is_json: bool) -> anyhow::Result<ExitCode> {
@@ -96,27 +98,25 @@ pub fn measure(chain: &Chain, stop: &Stop) -> anyhow::Result<Vec<Ceiling>> {
 }
 
 fn read(place: &Path) -> Option<Vec<Ceiling>> {
-    let record = Record::read(place).ok()?;
+    let record = judge(&Record::read(place).ok()?);
     Some(record.cells.iter().filter_map(|cell| of_cell(&record, cell)).collect())
 }
 
 /// By the way of copying nothing that gains most.
-fn of_cell(record: &Record, cell: &Cell) -> Option<Ceiling> {
+fn of_cell(record: &Judged, cell: &Cell) -> Option<Ceiling> {
     let number = |name: &str| number(&cell.params, name);
-    let ways = modes(record).into_iter().filter(|mode| *mode != record.header.baseline);
-    let judged = ways.filter_map(|mode| {
-        let versus = versus(record, cell.cell, mode, &record.header.baseline, THROUGHPUT)?;
-        Some((mode.to_owned(), versus))
-    });
-    let (mode, versus) = judged.max_by(|(_, a), (_, b)| a.ratio.total_cmp(&b.ratio))?;
+    let all = results(record).into_iter();
+    let ways = all.filter(|one| one.cell == cell && one.question.metric == THROUGHPUT);
+    let best = ways.max_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio))?;
+    let (mode, ratio) = (best.question.mode.to_owned(), best.versus.result());
     let (object_bytes, connections) = (number("object_bytes")?, number("connections")?);
-    Some(Ceiling { object_bytes, connections, mode, versus })
+    Some(Ceiling { object_bytes, connections, mode, ratio })
 }
 
 impl Ceiling {
     /// `gain`, `nothing`, `unresolved`: what its interval says of there being something to gain.
     fn outcome(&self) -> &'static str {
-        match self.versus.verdict() {
+        match self.ratio.verdict() {
             Verdict::Win => "gain",
             Verdict::Loss | Verdict::Equal => "nothing",
             Verdict::Unresolved => "unresolved",
@@ -124,7 +124,7 @@ impl Ceiling {
     }
 
     fn sentence(&self) -> String {
-        let figure = self.versus.result();
+        let figure = self.ratio;
         let at = format!(
             "objects of {}, {}, by {}",
             Bytes(self.object_bytes),
@@ -158,8 +158,8 @@ pub fn object(all: &[Ceiling]) -> Value {
             "object_bytes": ceiling.object_bytes,
             "connections": ceiling.connections,
             "mode": ceiling.mode,
-            "ratio": ceiling.versus.ratio,
-            "ci": [ceiling.versus.ci.0, ceiling.versus.ci.1],
+            "ratio": ceiling.ratio.ratio,
+            "ci": ceiling.ratio.ci,
             "outcome": ceiling.outcome(),
         })
     };
@@ -171,9 +171,8 @@ mod tests {
     use super::*;
 
     fn ceiling(ratio: f64, ci: (f64, f64)) -> Ceiling {
-        let (median, other_median, ratios, apart) = (1.0, 1.0, vec![ratio], vec![]);
-        let versus = Versus { ratio, ci, misses_permille: 50, median, other_median, ratios, apart };
-        Ceiling { object_bytes: 1 << 20, connections: 1, mode: "sendfile".into(), versus }
+        let ratio = Ratio { ratio, ci };
+        Ceiling { object_bytes: 1 << 20, connections: 1, mode: "sendfile".into(), ratio }
     }
 
     #[test]

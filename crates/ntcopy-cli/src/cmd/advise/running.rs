@@ -15,8 +15,9 @@ use ntcopy_inflight::follow::{Beyond, Buffers, Family, Sum};
 use ntcopy_inflight::share::{Sampling, Share};
 use ntcopy_inflight::watch::Seen;
 use ntcopy_inflight::{Percentiles, Pid, Program, Series, Watch};
+use ntcopy_judge::Judged;
 use ntcopy_judge::advice::{self, Advice, InFlight};
-use ntcopy_record::{Record, foreign};
+use ntcopy_record::foreign;
 
 use super::ceiling::{self, Chain};
 use super::here;
@@ -212,8 +213,8 @@ impl Full {
 }
 
 /// Those of which anything was seen, what has most in flight first.
-fn told<'s>(programs: &'s [Program], seen: &'s Seen, records: &[Record]) -> Vec<Told<'s>> {
-    let records: Vec<&Record> = records.iter().collect();
+fn told<'s>(programs: &'s [Program], seen: &'s Seen, records: &[Judged]) -> Vec<Told<'s>> {
+    let records: Vec<&Judged> = records.iter().collect();
     let one = |(program, series): (&'s Program, &'s Series)| {
         let in_flight = Percentiles::of(series.samples.iter().map(|sum| sum.bytes()))?;
         let is_idle = in_flight.max == 0 && series.tcp_sent_bytes == 0;

@@ -14,7 +14,7 @@ use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run::{self, Stop};
 use ntcopy_bench::sample::{self, Experiment, MeasureError, Options, Progress};
-use ntcopy_judge::stats;
+use ntcopy_judge::{Judged, judge};
 use ntcopy_kernel::Kind;
 use ntcopy_kernel::boot::HostCpus;
 use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Sends, Unavailable, beside};
@@ -287,18 +287,19 @@ impl How {
             sample::note_beside(place, others)?;
         }
         let record = Record::read(place)?;
+        let judged = judge(&record);
         // Inside a booted kernel it is for the program that booted it to say.
         if !asked.measure_only {
-            say(&record, asked, place);
+            say(&judged, asked, place);
         }
         if let Some(why) = lacks_hints(&record).filter(|_| !asked.measure_only) {
             let is_told = record.machine.kernel_kind != "host" || why.contains("--kernel um");
             let other = if is_told { "" } else { "; --kernel um measures in a kernel that has it" };
             eprintln!("ntcopy: no hinted mode could be measured: {why}{other}");
         }
-        let code = judge(&record, stopped, is_asked);
+        let code = exit_code(&record, stopped, is_asked);
         match self.at_least {
-            Some(bar) if code == ExitCode::SUCCESS => Ok(reached(&record, bar)),
+            Some(bar) if code == ExitCode::SUCCESS => Ok(reached(&judged, bar)),
             _ => Ok(code),
         }
     }
@@ -336,7 +337,7 @@ fn lacks_hints(record: &Record) -> Option<&str> {
 }
 
 /// Prints what a record says, and where it is.
-fn say(record: &Record, asked: &Place, place: &Path) {
+fn say(record: &Judged, asked: &Place, place: &Path) {
     if asked.json {
         println!("{:#}", ntcopy_report::json::object(record));
         for error in &record.errors {
@@ -349,8 +350,8 @@ fn say(record: &Record, asked: &Place, place: &Path) {
 }
 
 /// Whether hinted turns are at least so good relative to plain ones, as an exit code.
-fn reached(record: &Record, bar: f64) -> ExitCode {
-    let interval = stats::turns::versus(record).map(|versus| versus.ci);
+fn reached(record: &Judged, bar: f64) -> ExitCode {
+    let interval = record.outcome.as_ref().map(|outcome| outcome.versus.ci);
     let (words, code) = match interval {
         Some((low, _)) if low >= bar => ("reached", 0),
         Some((_, high)) if high < bar => ("not reached", NOT_REACHED),
@@ -360,7 +361,7 @@ fn reached(record: &Record, bar: f64) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn judge(record: &Record, stopped: Option<i32>, is_asked: IsAsked<'_>) -> ExitCode {
+fn exit_code(record: &Record, stopped: Option<i32>, is_asked: IsAsked<'_>) -> ExitCode {
     if let Some(signal) = stopped {
         return ExitCode::from(signal_code(signal));
     }
