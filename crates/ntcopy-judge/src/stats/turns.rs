@@ -204,6 +204,14 @@ impl Outcome {
         self.alike.is_some_and(|alike| alike.differs())
     }
 
+    /// Whether hinted turns are at least so good relative to plain ones; none where that is unresolved.
+    #[must_use]
+    pub fn reaches(&self, bar: f64) -> Option<bool> {
+        let (low, high) = self.versus.ci;
+        let is_known = !self.is_unfit() && (low >= bar || high < bar);
+        is_known.then_some(low >= bar)
+    }
+
     /// What the machine makes of turns that are alike.
     #[must_use]
     pub fn alike_sentence(&self) -> Option<String> {
@@ -409,9 +417,12 @@ mod tests {
             (Verdict::Win, Verdict::Unresolved)
         );
         assert!(outcome.alike_sentence().unwrap().starts_with("Not fit: "));
+        assert_eq!([1.5, 9.0].map(|bar| outcome.reaches(bar)), [None; 2], "of no bar");
         let figures = [(100, 50), (101, 50), (100, 51), (99, 50), (101, 50), (100, 51)];
         let fit = super::outcome(&detailed(&figures, "less", false, 10)).unwrap();
         assert_eq!(fit.verdict(), Verdict::Win, "{:?}", fit.alike_sentence());
+        let reached = [1.5, 2.0, 9.0].map(|bar| fit.reaches(bar));
+        assert_eq!(reached, [Some(true), None, Some(false)], "{:?}", fit.versus.ci);
     }
 
     #[test]

@@ -351,11 +351,10 @@ fn say(record: &Judged, asked: &Place, place: &Path) {
 
 /// Whether hinted turns are at least so good relative to plain ones, as an exit code.
 fn reached(record: &Judged, bar: f64) -> ExitCode {
-    let interval = record.outcome.as_ref().map(|outcome| outcome.versus.ci);
-    let (words, code) = match interval {
-        Some((low, _)) if low >= bar => ("reached", 0),
-        Some((_, high)) if high < bar => ("not reached", NOT_REACHED),
-        _ => ("unresolved", UNRESOLVED),
+    let (words, code) = match record.outcome.as_ref().and_then(|outcome| outcome.reaches(bar)) {
+        Some(true) => ("reached", 0),
+        Some(false) => ("not reached", NOT_REACHED),
+        None => ("unresolved", UNRESOLVED),
     };
     eprintln!("{bar}x is {words}");
     ExitCode::from(code)
