@@ -112,7 +112,7 @@ same: ## what every record, and every driver on lanes that fail on cue, comes to
 
 docs: ## docs/results, README's picture and every figure of a document, from bench/record/INDEX.toml
 	@scripts/setup.sh build
-	@$(CARGO) run -q --locked -p ntcopy-report --example documents
+	@$(CARGO) xtask docs
 
 lint: ## formatting, clippy, documentation, shell, man pages, links, words, header
 	@scripts/setup.sh build lint

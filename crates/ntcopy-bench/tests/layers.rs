@@ -56,7 +56,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "xtask",
         ],
     ),
-    ("xtask", &["ntcopy-kernel"]),
+    ("xtask", &["ntcopy-kernel", "ntcopy-judge", "ntcopy-record", "ntcopy-report"]),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

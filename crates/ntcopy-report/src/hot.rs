@@ -9,7 +9,7 @@ use crate::text;
 
 /// A hot set, and the nanoseconds that a line of it takes in each mode.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Hot {
+pub struct Hot {
     pub bytes: u64,
     /// What ran beside it.
     pub beside: String,
@@ -17,7 +17,7 @@ pub(crate) struct Hot {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Line {
+pub struct Line {
     pub mode: String,
     pub sends: Sends,
     /// Nanoseconds that half of the walks did not exceed.
@@ -26,18 +26,18 @@ pub(crate) struct Line {
     pub p99: f64,
 }
 
-pub(crate) fn all(record: &Judged) -> Vec<Hot> {
+pub fn all(record: &Judged) -> Vec<Hot> {
     record.cells.iter().filter_map(|cell| of_cell(record, cell)).collect()
 }
 
 /// The hot set that plain sends slow down most.
-pub(crate) fn worst(records: &[&Judged]) -> Option<Hot> {
+pub fn worst(records: &[&Judged]) -> Option<Hot> {
     let ours =
         records.iter().filter(|record| record.header.experiment == ExperimentKind::Retention);
     ours.flat_map(|record| all(record)).max_by(|a, b| a.slow_down().total_cmp(&b.slow_down()))
 }
 
-pub(crate) fn of_cell(record: &Judged, cell: &Cell) -> Option<Hot> {
+pub fn of_cell(record: &Judged, cell: &Cell) -> Option<Hot> {
     let bytes = number(&cell.params, "hot_set_bytes")?;
     let line = |one: &Measured<'_>| {
         let (p50, p99) = (one.line_ns(0.5)?, one.line_ns(0.99)?);
@@ -55,11 +55,11 @@ pub(crate) fn of_cell(record: &Judged, cell: &Cell) -> Option<Hot> {
 
 impl Hot {
     /// `512 KiB`.
-    pub(crate) fn size(&self) -> String {
+    pub fn size(&self) -> String {
         text::size(self.bytes)
     }
 
-    pub(crate) fn line(&self, mode: &str) -> Option<&Line> {
+    pub fn line(&self, mode: &str) -> Option<&Line> {
         self.lines.iter().find(|line| line.mode == mode)
     }
 
@@ -69,14 +69,14 @@ impl Hot {
 
     /// How much longer a line takes beside plain sends than alone; 0 where that is not
     /// known.
-    pub(crate) fn slow_down(&self) -> f64 {
+    pub fn slow_down(&self) -> f64 {
         let both = self.of(Sends::Plain).zip(self.of(Sends::Idle));
         both.map_or(0.0, |(plain, idle)| plain.p50 / idle.p50)
     }
 
     /// What another program on the CPU has of it, where that differs: `others on the CPU keep their
     /// cache (5.2 ns a line instead of 28.1)`, if it is more than half of what plain sends take.
-    pub(crate) fn kept(&self) -> Option<String> {
+    pub fn kept(&self) -> Option<String> {
         let idle = self.of(Sends::Idle)?;
         let (plain, hinted) = (self.of(Sends::Plain)?, self.of(Sends::Hinted)?);
         let figures = format!("{:.1} ns a line instead of {:.1}", hinted.p50, plain.p50);
@@ -89,7 +89,7 @@ impl Hot {
     }
 
     /// What hinted sends leave of it.
-    pub(crate) fn sentence(&self) -> Option<String> {
+    pub fn sentence(&self) -> Option<String> {
         let (idle, plain) = (self.of(Sends::Idle)?, self.of(Sends::Plain)?);
         let hinted = self.of(Sends::Hinted)?;
         let told = |line: &Line| format!("{:.1} ns (p99 {:.1})", line.p50, line.p99);

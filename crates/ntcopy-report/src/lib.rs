@@ -6,16 +6,15 @@
 
 pub mod advice;
 pub mod compare;
-pub mod documents;
 mod experiment;
 mod footprint;
-mod hot;
+pub mod hot;
 pub mod json;
 pub mod page;
-mod plot;
+pub mod plot;
 mod published;
 pub mod summary;
-mod svg;
+pub mod svg;
 pub mod table;
 pub mod text;
 mod turns;

@@ -8,35 +8,35 @@ pub(crate) mod curves;
 use self::axis::Plane;
 use crate::svg::{Place, Svg};
 
-pub(crate) use bars::{Bar, Bars, bars};
-pub(crate) use chart::{Axis, Chart, Line, Mark, MarkKind, Point, around_one, finish};
+pub use bars::{Bar, Bars, bars};
+pub use chart::{Axis, Chart, Line, Mark, MarkKind, Point, around_one, finish};
 
 /// The modes that this version knows, in the order of their looks.
 const KNOWN_MODES: [&str; 4] = ["plain", "hinted", "vmsplice", "adaptive"];
 
 /// How many looks of lines there are; further modes begin anew.
-pub(crate) const SLOTS: usize = 9;
+pub const SLOTS: usize = 9;
 
 /// Width and height of a chart. A page scales it to the room there is; it is so narrow that a
 /// phone still shows its letters.
-pub(crate) const SIZE: Place = (520.0, 330.0);
+pub const SIZE: Place = (520.0, 330.0);
 
 /// A letter's width in the larger letters of a narrow window, on average, and some.
-pub(crate) const LETTER: f64 = 8.6;
+pub const LETTER: f64 = 8.6;
 /// From one line of letters to the next.
 const ROW: f64 = 18.0;
 /// To the right of this part of the axis, words stand left of what they name.
 const RIGHT_PART: f64 = 0.55;
 
 /// The look of a mode: the same on every page, whichever modes a record has.
-pub(crate) fn slot(mode: &str, index: usize) -> usize {
+pub fn slot(mode: &str, index: usize) -> usize {
     // The remaining looks are for modes that this version does not know.
     let others = KNOWN_MODES.len() + index % (SLOTS - KNOWN_MODES.len());
     KNOWN_MODES.iter().position(|name| *name == mode).unwrap_or(others)
 }
 
 /// A chart of this width and height.
-pub(crate) fn draw(chart: &Chart, size: Place) -> Svg {
+pub fn draw(chart: &Chart, size: Place) -> Svg {
     let plane = Plane::new(chart, size);
     let (mut svg, mut letters) = (Svg::default(), Svg::default());
     axes(&mut svg, chart, &plane);

@@ -6,14 +6,14 @@ use std::fmt::{self, Display, Write as _};
 use maud::{Markup, PreEscaped, html};
 
 /// Colours and looks of all that is drawn, for a page and for a picture that stands alone.
-pub(crate) const STYLE: &str = include_str!("svg.css");
+pub const STYLE: &str = include_str!("svg.css");
 
 /// Right and down of the upper left corner, or width and height.
-pub(crate) type Place = (f64, f64);
+pub type Place = (f64, f64);
 
 /// A drawing in the making.
 #[derive(Debug, Default)]
-pub(crate) struct Svg(String);
+pub struct Svg(String);
 
 impl Svg {
     pub fn rect(&mut self, class: &str, (x, y): Place, (width, height): Place) {

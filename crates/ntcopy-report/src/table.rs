@@ -31,7 +31,7 @@ pub fn markdown(record: &Judged) -> String {
 }
 
 /// The same with these sentences below the tables.
-pub(crate) fn document(record: &Judged, sentences: Vec<String>) -> String {
+pub fn document(record: &Judged, sentences: Vec<String>) -> String {
     let mut out = print(&experiment::shown(record).grids(record), false);
     for line in remarks(record).into_iter().chain(sentences) {
         out.push_str(&format!("- {}\n", foreign::markdown(&line)));

@@ -1,7 +1,8 @@
-//! What tests and releases need beside cargo: the commands of `cargo xtask`, and what the tests of
-//! the program share with them.
+//! What tests, releases and this repository's documents need beside cargo: the commands of `cargo
+//! xtask`, and what the tests of the program share with them.
 
 pub mod all;
+pub mod documents;
 pub mod error;
 mod guests;
 mod kernels;

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use xtask::{Error, all, mutations, programs, selftests, soak, test};
+use xtask::{Error, all, documents, mutations, programs, selftests, soak, test};
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
@@ -14,6 +14,7 @@ test                      every test that one user-mode kernel is enough for
 test-all [NAME...] [-- ARGUMENT...]
                           everything else, or what is named; arguments are for its scripts
 test-all list             what there is
+docs                      what the documents have from bench/record/INDEX.toml
 selftests DIR PROGRAM...  builds programs of kernel/selftests into a folder
 mutations [NAME...]       mistakes in the kernel, one at a time: would the suite notice?
 soak [MINUTES [SEED]]     random sends compared between settings, then races on the module
@@ -37,6 +38,7 @@ fn run(words: &[&str]) -> Result<(), Error> {
         ["test"] => test::run(),
         ["test-all", "list"] => all::list(),
         ["test-all", rest @ ..] => all::run(rest),
+        ["docs"] => documents::write(),
         ["selftests", folder, programs @ ..] => selftests::build(Path::new(folder), programs),
         ["mutations", names @ ..] => mutations::run(&programs::ntcopy()?, names),
         ["soak", rest @ ..] => soak(rest),

@@ -8,13 +8,13 @@ use crate::svg::{Place, Svg};
 
 /// A name, and its bars.
 #[derive(Debug)]
-pub(crate) struct Bars {
+pub struct Bars {
     pub name: String,
     pub bars: Vec<Bar>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Bar {
+pub struct Bar {
     pub name: String,
     /// Its look; none of what is compared with nothing.
     pub slot: Option<usize>,
@@ -25,7 +25,7 @@ pub(crate) struct Bar {
 
 impl Bar {
     /// A line of a hot set. A victim that is left alone has no mode's colour.
-    pub(crate) fn new(name: &str, line: &Line, index: usize) -> Bar {
+    pub fn new(name: &str, line: &Line, index: usize) -> Bar {
         let slot = (line.sends != Sends::Idle).then(|| slot(&line.mode, index));
         Bar { name: name.to_owned(), slot, value: line.p50, p99: line.p99 }
     }
@@ -41,7 +41,7 @@ const GAP: f64 = 6.0;
 const NAME: f64 = 26.0;
 
 /// All of it to this width, and the size that it comes to. The longest bar has all the room.
-pub(crate) fn bars(groups: &[Bars], unit: &str, width: f64) -> (Svg, Place) {
+pub fn bars(groups: &[Bars], unit: &str, width: f64) -> (Svg, Place) {
     let all = || groups.iter().flat_map(|group| &group.bars);
     let most = all().map(|bar| bar.value).fold(0.0, f64::max);
     let room_for = |letters: usize| letters as f64 * LETTER + GAP;

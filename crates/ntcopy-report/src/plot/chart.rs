@@ -8,7 +8,7 @@ use crate::text;
 
 /// A plot over a logarithmic axis.
 #[derive(Debug)]
-pub(crate) struct Chart {
+pub struct Chart {
     pub axis: Axis,
     /// Whether the vertical axis is logarithmic as well.
     pub is_log: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Chart {
 
 /// What a horizontal axis counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Axis {
+pub enum Axis {
     /// Bytes, named so.
     Bytes(Cow<'static, str>),
     /// A number of things, named so.
@@ -49,12 +49,12 @@ impl Axis {
 }
 
 /// Where a percentile lies on [`Axis::Rarity`].
-pub(crate) fn rarity(percentile: f64) -> u64 {
+pub fn rarity(percentile: f64) -> u64 {
     (100.0 / (100.0 - percentile)).round() as u64
 }
 
 #[derive(Debug)]
-pub(crate) struct Line {
+pub struct Line {
     pub name: String,
     pub slot: usize,
     pub points: Vec<Point>,
@@ -62,7 +62,7 @@ pub(crate) struct Line {
 
 /// One point with its interval.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Point {
+pub struct Point {
     /// The place on the axis.
     pub at: u64,
     pub value: f64,
@@ -70,14 +70,14 @@ pub(crate) struct Point {
 }
 
 #[derive(Debug)]
-pub(crate) struct Mark {
+pub struct Mark {
     pub bytes: u64,
     pub label: String,
     pub kind: MarkKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MarkKind {
+pub enum MarkKind {
     Cache,
     LastLevel,
     /// A mode wins everywhere to the right of it.
@@ -104,7 +104,7 @@ impl Chart {
 
 /// A range from below the lowest ratio to above the highest, with 1 in it and room for the names of
 /// the marks.
-pub(crate) fn around_one(lines: &[Line]) -> (f64, f64) {
+pub fn around_one(lines: &[Line]) -> (f64, f64) {
     let highest = tops(lines).fold(1.0, f64::max);
     let lowest = bottoms(lines).fold(1.0, f64::min);
     let room = (highest - lowest).max(0.1);
@@ -112,25 +112,25 @@ pub(crate) fn around_one(lines: &[Line]) -> (f64, f64) {
 }
 
 /// A chart that can be drawn, or none.
-pub(crate) fn finish(chart: Chart) -> Option<Chart> {
+pub fn finish(chart: Chart) -> Option<Chart> {
     let finite = chart.y_range.0.is_finite() && chart.y_range.1.is_finite();
     (finite && chart.y_range.0 < chart.y_range.1 && chart.x_bounds().is_some()).then_some(chart)
 }
 
 /// The upper ends of the points and their intervals.
-pub(crate) fn tops(lines: &[Line]) -> impl Iterator<Item = f64> {
+pub fn tops(lines: &[Line]) -> impl Iterator<Item = f64> {
     let points = lines.iter().flat_map(|line| &line.points);
     points.map(|point| point.ci.map_or(point.value, |(_, high)| high.max(point.value)))
 }
 
 /// The lower ends of the points and their intervals.
-pub(crate) fn bottoms(lines: &[Line]) -> impl Iterator<Item = f64> {
+pub fn bottoms(lines: &[Line]) -> impl Iterator<Item = f64> {
     let points = lines.iter().flat_map(|line| &line.points);
     points.map(|point| point.ci.map_or(point.value, |(low, _)| low.min(point.value)))
 }
 
 /// The caches from a level on that one CPU sees. Level 1 is never where a send's crossover is.
-pub(crate) fn marks(record: &Judged, from_level: u8) -> Vec<Mark> {
+pub fn marks(record: &Judged, from_level: u8) -> Vec<Mark> {
     let machine = &record.machine;
     let inner = machine.caches.iter().filter(|cache| {
         cache.level >= from_level

@@ -5,7 +5,7 @@ use ntcopy_judge::claims::{Point, results};
 use ntcopy_judge::stats::{self, Tally};
 use ntcopy_record::lists::grouped;
 
-use crate::text;
+use ntcopy_report::text;
 
 pub(super) const HEAD: &str = "| | of | wins-equal-losses | unresolved | median | lowest to highest |\n\
                                |---|---|---|---|---|---|\n";

@@ -6,10 +6,9 @@ use ntcopy_record::{Cell, number};
 
 use super::index::{self, ChartSpec};
 use super::{Error, GENERATED};
-use crate::hot;
-use crate::plot::{self, Axis, Bar, Bars, Chart, LETTER, Line, Point, slot};
-use crate::svg::{Place, Svg};
-use crate::text;
+use ntcopy_report::plot::{self, Axis, Bar, Bars, Chart, LETTER, Line, Point, slot};
+use ntcopy_report::svg::{Place, Svg};
+use ntcopy_report::{hot, text};
 
 /// The title above a panel, a line of its legend, and the room between panels.
 const TITLE: f64 = 26.0;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ntcopy_report::documents;
+use xtask::documents;
 
 #[test]
 fn every_generated_page_picture_and_figure_is_that_of_its_record() {

@@ -19,9 +19,10 @@ use std::path::{Path, PathBuf};
 use ntcopy_judge::{Judged, judge};
 use ntcopy_record::{FILE_NAME, ReadError, Record, file};
 
+use crate::error::Doing as _;
 use index::Index;
 
-pub const INDEX: &str = "bench/record/INDEX.toml";
+const INDEX: &str = "bench/record/INDEX.toml";
 /// What tells a generated file from one that is written by hand.
 const GENERATED: &str = "Generated from bench/record/INDEX.toml by make docs; do not edit.";
 const RESULTS: &str = "docs/results";
@@ -48,7 +49,7 @@ pub enum Error {
 }
 
 /// Every generated file of a repository with its text, paths relative to the repository.
-pub fn all(root: &Path) -> Result<BTreeMap<PathBuf, String>, Error> {
+fn all(root: &Path) -> Result<BTreeMap<PathBuf, String>, Error> {
     let index = Index::parse(&read(&root.join(INDEX))?)?;
     let records = records(root, &index)?;
     let mut files = results::pages(&index, &records)?;
@@ -72,20 +73,42 @@ pub fn all(root: &Path) -> Result<BTreeMap<PathBuf, String>, Error> {
     }
 }
 
-/// What differs between the repository and what [`all`] makes of it: the files' names.
+/// Writes what is not as the records make it: `make docs`.
+pub fn write() -> Result<(), crate::Error> {
+    let root = crate::programs::root();
+    let failed = |error: Error| crate::Error::Failed(error.to_string());
+    let files = all(&root).map_err(failed)?;
+    let stale = differing(&root, &files).map_err(failed)?;
+    for path in &stale {
+        let place = root.join(path);
+        let done = match files.get(path) {
+            Some(text) => fs::create_dir_all(place.parent().unwrap_or(&root))
+                .and_then(|()| fs::write(&place, text)),
+            None => fs::remove_file(&place),
+        };
+        done.doing(path.display().to_string())?;
+    }
+    println!("docs: {} files written anew", stale.len());
+    Ok(())
+}
+
+/// What differs between the repository and what its records make of it: the files' names.
 pub fn stale(root: &Path) -> Result<Vec<PathBuf>, Error> {
-    let files = all(root)?;
+    differing(root, &all(root)?)
+}
+
+fn differing(root: &Path, files: &BTreeMap<PathBuf, String>) -> Result<Vec<PathBuf>, Error> {
     let mut stale: Vec<PathBuf> = files
         .iter()
         .filter(|(path, text)| fs::read_to_string(root.join(path)).ok().as_ref() != Some(*text))
         .map(|(path, _)| path.clone())
         .collect();
-    stale.extend(left_over(root, &files)?);
+    stale.extend(left_over(root, files)?);
     Ok(stale)
 }
 
 /// Generated files of before that nothing generates any more.
-pub fn left_over(root: &Path, files: &BTreeMap<PathBuf, String>) -> Result<Vec<PathBuf>, Error> {
+fn left_over(root: &Path, files: &BTreeMap<PathBuf, String>) -> Result<Vec<PathBuf>, Error> {
     let names = inside(&root.join(RESULTS))?;
     let is_ours = |path: &PathBuf| {
         let text = fs::read_to_string(path).unwrap_or_default();

@@ -6,7 +6,7 @@ use ntcopy_judge::Judged;
 
 use super::index::{Answer, Index};
 use super::{Error, figures};
-use crate::summary;
+use ntcopy_report::summary;
 
 /// What stands where a machine has no record.
 const NONE: &str = "not measured";

@@ -11,7 +11,7 @@ use ntcopy_record::Cell;
 
 use super::index::{self, Figure, Index};
 use super::{Error, results};
-use crate::text;
+use ntcopy_report::text;
 
 /// Before the name of a figure.
 const OPEN: &str = "<!--=";

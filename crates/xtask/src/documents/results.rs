@@ -9,7 +9,7 @@ use ntcopy_judge::{Judged, verdict};
 use super::chart::{self, Panel};
 use super::index::{Index, Page, Part};
 use super::{Error, GENERATED, RESULTS, outcomes};
-use crate::{table, text};
+use ntcopy_report::{table, text};
 
 /// All pages and pictures, and the list of them.
 pub(super) fn pages(
