@@ -242,18 +242,8 @@ pub fn advise(records: &[&Judged], target: &Target) -> Vec<Advice> {
 
 /// Why a record does not count for a machine, if it does not.
 pub fn counts(record: &Judged, machine: &Machine) -> Result<(), String> {
-    if let Some(why) = &record.header.not_a_timing {
-        return Err(format!("it is not a timing ({why})"));
-    }
-    if let Some(who) = record.disturbed() {
-        return Err(who);
-    }
-    if record.samples == 0 {
-        return Err("it holds no samples".to_owned());
-    }
-    if record.errors.iter().any(|error| error.wrong_byte) {
-        return Err("a byte was wrong in it".to_owned());
-    }
+    let flaw = record.flaw().or((record.samples == 0).then(|| "it holds no samples".to_owned()));
+    flaw.map_or(Ok(()), Err)?;
     crate::compare::is_same_machine(&record.machine, machine)
         .map_err(|differs| format!("it is of another machine ({differs})"))
 }

@@ -7,7 +7,8 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::judged::Judged;
-use crate::params::{cell_words, identity};
+use crate::modes::OURS;
+use crate::params::identity;
 use crate::ratio::Ratio;
 use crate::stats::{self, METRICS, THROUGHPUT, Tally, Use, Verdict, Versus, geomean};
 use ntcopy_record::lists::unique;
@@ -30,7 +31,7 @@ pub struct Size {
     pub of: &'static str,
 }
 
-pub(crate) const IN_FLIGHT: &str = "in flight";
+pub const IN_FLIGHT: &str = "in flight";
 
 /// Parameters that are such sizes: the first that a cell has counts.
 const SIZES: [(&str, &str); 3] =
@@ -95,7 +96,7 @@ pub(crate) fn of_cells<'r>(
 
 /// What the hint adds: hinted sends relative to plain ones of the same kernel and stack, whatever the
 /// record's baseline is.
-pub(crate) fn hint<'r>(record: &'r Judged, metric: &'static str) -> Option<Question<'r>> {
+pub fn hint<'r>(record: &'r Judged, metric: &'static str) -> Option<Question<'r>> {
     relative_to_plain(record, Sends::Hinted, metric)
 }
 
@@ -194,34 +195,38 @@ impl fmt::Display for Parts {
     }
 }
 
-/// What each cell of a record is asked: every mode relative to the baseline, by metrics of these uses.
-pub(crate) fn questions<'r>(record: &'r Judged, uses: &[Use]) -> Vec<Question<'r>> {
+/// Those that are figures of samples.
+pub const OF_SAMPLES: &[Use] = &[Use::Judged, Use::Part];
+
+/// Every answer of a record relative to its baseline by metrics of these uses: by cell, then mode in the
+/// order of the record, then metric.
+#[must_use]
+pub fn results<'r>(record: &'r Judged, uses: &[Use]) -> Vec<Point<'r>> {
     let other = record.header.baseline.as_str();
-    let of_mode = |mode: &'r String| {
-        let metrics = METRICS.iter().filter(|metric| uses.contains(&metric.used));
-        metrics.map(move |metric| Question { mode, other, metric: metric.name })
-    };
-    record.modes.iter().filter(|mode| *mode != other).flat_map(of_mode).collect()
+    let metrics = || METRICS.iter().filter(|metric| uses.contains(&metric.used));
+    let of_mode =
+        |mode: &'r str| metrics().map(move |metric| Question { mode, other, metric: metric.name });
+    let modes = record.modes.iter().filter(|mode| *mode != other);
+    let asked: Vec<Question<'r>> = modes.flat_map(|mode| of_mode(mode)).collect();
+    let of_cell = |cell| asked.iter().filter_map(move |question| question.of(record, cell));
+    record.cells.iter().flat_map(of_cell).collect()
 }
 
-/// Every answer of a record relative to its baseline: by cell, then mode in the order of the record,
-/// then metric.
+/// The library's own way to copy relative to the best of the others, in each cell that has enough pairs
+/// of both.
 #[must_use]
-pub fn results(record: &Judged) -> Vec<Point<'_>> {
-    let questions = questions(record, &[Use::Judged, Use::Part]);
-    let of_cell = |cell| questions.iter().filter_map(move |question| question.of(record, cell));
-    record.cells.iter().flat_map(of_cell).collect()
+pub fn against_best<'r>(record: &'r Judged) -> Vec<Point<'r>> {
+    let of_cell = |cell: &'r Cell| {
+        let other = record.best_peer(cell.cell)?;
+        Question { mode: OURS, other, metric: THROUGHPUT }.of(record, cell)
+    };
+    record.cells.iter().filter_map(of_cell).collect()
 }
 
 impl Point<'_> {
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         self.versus.verdict()
-    }
-
-    /// `1.31x (1.28-1.35) [objects of 1 MiB, 64 MiB in flight]`
-    pub(crate) fn in_words(&self) -> String {
-        format!("{} [{}]", self.versus.result(), cell_words(&self.cell.params))
     }
 }
 
@@ -273,7 +278,7 @@ impl Claim {
 
 /// The smallest size from which on every point wins, and whether a smaller one does not; none if the
 /// largest ones do not.
-pub(crate) fn wins_from(points: &[Point<'_>]) -> Option<(Size, bool)> {
+pub fn wins_from(points: &[Point<'_>]) -> Option<(Size, bool)> {
     let sized = |point: &Point<'_>| (point.size.bytes, point.verdict() == Verdict::Win);
     let sizes: Vec<(u64, bool)> = points.iter().map(sized).collect();
     let (bytes, is_other_below) = stats::wins_from(&sizes)?;
@@ -281,7 +286,7 @@ pub(crate) fn wins_from(points: &[Point<'_>]) -> Option<(Size, bool)> {
 }
 
 /// The point that gains least.
-pub(crate) fn least<'p, 'r>(points: &'p [Point<'r>]) -> Option<&'p Point<'r>> {
+pub fn least<'p, 'r>(points: &'p [Point<'r>]) -> Option<&'p Point<'r>> {
     points.iter().min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio))
 }
 
@@ -293,7 +298,7 @@ pub(crate) fn split<'p, 'r>(
     points.split_at(points.partition_point(|point| point.size.bytes < from_bytes))
 }
 
-pub(crate) fn tally(points: &[Point<'_>]) -> Tally {
+pub fn tally(points: &[Point<'_>]) -> Tally {
     points.iter().map(Point::verdict).collect()
 }
 
@@ -354,7 +359,7 @@ mod tests {
     fn every_mode_but_the_baseline_has_a_result_by_each_metric_that_was_taken() {
         let of = |record: &Record| -> Vec<(String, &str)> {
             let judged = judge(record);
-            let all = results(&judged).into_iter().map(|point| point.question);
+            let all = results(&judged, OF_SAMPLES).into_iter().map(|point| point.question);
             all.map(|asked| (asked.mode.to_owned(), asked.metric)).collect()
         };
         assert_eq!(of(&record(&["plain"], &[])), []);

@@ -11,11 +11,10 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::claims::{Claim, Point, Question, questions};
+use crate::claims::{Point, Question, results};
 use crate::judged::Judged;
 use crate::params::identity;
-use crate::stats::{Tally, Use, Verdict, Versus, words};
-use ntcopy_record::Cell;
+use crate::stats::{Use, Versus};
 use ntcopy_record::lists::grouped;
 
 pub use machines::{Difference, differences, facts, is_same_machine};
@@ -41,13 +40,6 @@ pub struct Comparison<'r> {
     pub only_b: usize,
 }
 
-/// What one side was asked, before the other one is found.
-struct Found<'r> {
-    record: &'r Judged,
-    cell: &'r Cell,
-    question: Question<'r>,
-}
-
 /// The experiment, what was asked in the cell, and what of it.
 type Key<'r> = (String, String, Question<'r>);
 
@@ -62,16 +54,17 @@ pub fn compare<'r>(a: &'r [Judged], b: &'r [Judged]) -> Comparison<'r> {
 }
 
 fn compared<'r>(a: &'r [Judged], b: &'r [Judged], by_kernel: bool) -> Comparison<'r> {
-    let (in_a, in_b) = (found(a, by_kernel), found(b, by_kernel));
-    let theirs: BTreeMap<&Key<'r>, &Found<'r>> = in_b.iter().map(|(key, one)| (key, one)).collect();
-    let cells: Vec<Compared<'r>> =
-        in_a.iter().filter_map(|(key, ours)| pair(ours, theirs.get(key)?)).collect();
-    let both = cells.len();
-    Comparison { cells, only_a: in_a.len() - both, only_b: in_b.len() - both }
+    let (in_a, in_b) = (answers(a, by_kernel), answers(b, by_kernel));
+    let theirs: BTreeMap<&Key<'r>, Point<'r>> = in_b.iter().map(|(key, one)| (key, *one)).collect();
+    let both = in_a.iter().filter_map(|(key, a)| Some((*a, *theirs.get(key)?)));
+    let both = both.map(|(a, b)| Compared { a, b, versus: b.versus.relative_to(a.versus) });
+    let cells: Vec<Compared<'r>> = both.collect();
+    let (only_a, only_b) = (in_a.len() - cells.len(), in_b.len() - cells.len());
+    Comparison { cells, only_a, only_b }
 }
 
-/// Every result of a side, by what was asked.
-fn found(records: &[Judged], by_kernel: bool) -> Vec<(Key<'_>, Found<'_>)> {
+/// Every answer of a side, by what was asked.
+fn answers(records: &[Judged], by_kernel: bool) -> Vec<(Key<'_>, Point<'_>)> {
     let mut newest: Vec<&Judged> =
         records.iter().filter(|record| record.header.not_a_timing.is_none()).collect();
     newest.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
@@ -79,14 +72,11 @@ fn found(records: &[Judged], by_kernel: bool) -> Vec<(Key<'_>, Found<'_>)> {
     let mut all = Vec::new();
     for record in newest {
         let kernel = if by_kernel && record.machine.kernel_kind != "host" { "booted " } else { "" };
-        for cell in &record.cells {
-            for question in questions(record, &[Use::Judged, Use::Own]) {
-                let experiment = format!("{kernel}{}", record.header.experiment);
-                let key = (experiment, identity(&cell.params), question);
-                let found = Found { record, cell, question };
-                if has_figures(&found) && seen.insert(key.clone()) {
-                    all.push((key, found));
-                }
+        let experiment = format!("{kernel}{}", record.header.experiment);
+        for point in results(record, &[Use::Judged, Use::Own]) {
+            let key = (experiment.clone(), identity(&point.cell.params), point.question);
+            if seen.insert(key.clone()) {
+                all.push((key, point));
             }
         }
     }
@@ -94,66 +84,9 @@ fn found(records: &[Judged], by_kernel: bool) -> Vec<(Key<'_>, Found<'_>)> {
     all
 }
 
-/// Whether the cell has figures of both modes, however few.
-fn has_figures(Found { record, cell, question }: &Found<'_>) -> bool {
-    let Question { mode, other, metric } = *question;
-    let has_figure = |mode| record.median(cell.cell, mode, metric).is_some();
-    question.of(record, cell).is_some() || has_figure(mode) && has_figure(other)
-}
-
-fn pair<'r>(ours: &Found<'r>, theirs: &Found<'r>) -> Option<Compared<'r>> {
-    let answer = |one: &Found<'r>| one.question.of(one.record, one.cell);
-    let (a, b) = (answer(ours)?, answer(theirs)?);
-    Some(Compared { a, b, versus: b.versus.relative_to(a.versus) })
-}
-
 /// The cells, by experiment and question; each group has at least one.
 #[must_use]
 pub fn groups<'c, 'r>(comparison: &'c Comparison<'r>) -> Vec<Vec<&'c Compared<'r>>> {
     let key = |one: &'c Compared<'r>| ((&one.a.record.header.experiment, one.a.question), one);
     grouped(comparison.cells.iter().map(key)).into_iter().map(|(_, group)| group).collect()
-}
-
-/// A sentence a mode and metric of each experiment; one for what could not be compared.
-#[must_use]
-pub fn sentences(comparison: &Comparison<'_>) -> Vec<String> {
-    let mut sentences: Vec<String> =
-        groups(comparison).iter().filter_map(|group| sentence(group)).collect();
-    if comparison.cells.is_empty() {
-        sentences.push(
-            "Nothing can be compared: the two sides have no cell in common, or too few pairs in it."
-                .to_owned(),
-        );
-    }
-    let alone = (comparison.only_a, comparison.only_b);
-    if alone != (0, 0) {
-        sentences.push(format!("Results on one side only: {} in A, {} in B.", alone.0, alone.1));
-    }
-    sentences
-}
-
-fn sentence(cells: &[&Compared<'_>]) -> Option<String> {
-    let first = &cells.first()?.a;
-    let claim = Claim::over(cells.iter().map(|cell| &cell.versus))?;
-    let says = match claim.verdict {
-        Verdict::Win => "does better in B than in A",
-        Verdict::Loss => "does worse in B than in A",
-        Verdict::Equal => "does as well in B as in A",
-        Verdict::Unresolved => "is unresolved between A and B",
-    };
-    let Tally { wins, losses, .. } = cells.iter().map(|cell| cell.versus.verdict()).collect();
-    let (mean, tally) = match cells.len() {
-        1 => ("", String::new()),
-        all => (
-            " (geometric mean)",
-            format!("; clearly better in {wins}, clearly worse in {losses} of {all} cells"),
-        ),
-    };
-    Some(format!(
-        "{}: {} against {}, by {}, {says}: B's ratio is at {claim} of A's{mean}{tally}.",
-        first.record.header.experiment,
-        first.question.mode,
-        first.question.other,
-        words(first.question.metric),
-    ))
 }

@@ -11,17 +11,15 @@ use ntcopy_record::{
     is_counting_mark,
 };
 
+use crate::modes::{OURS, is_library};
 use crate::stats::footprint::{self, LevelFigures};
 use crate::stats::turns::{self, Outcome};
 use crate::stats::{
-    ByPair, DISPLACED, Figures, METRICS, MIN_PAIRS, THROUGHPUT, TURNS, Use, Versus, WALKS, by_pair,
+    ByPair, DISPLACED, Figures, METRICS, MIN_PAIRS, THROUGHPUT, TURNS, Use, Versus, WALKS,
     is_short, paired, place,
 };
 
 pub use measured::{CEILING, Measured};
-
-/// The library's own choice among ways to copy, and its stream.
-pub(crate) const OURS: [&str; 2] = ["ours", "stream"];
 
 /// What a record comes to. Whatever is said of it is said of this: nobody asks its samples again.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,20 +55,22 @@ pub struct Judged {
 /// metric in [`METRICS`].
 type Key = (u32, usize, usize, usize);
 
-/// Each mode's samples in each cell.
-type Samples<'r> = BTreeMap<(u32, usize), Vec<&'r Sample>>;
-
 #[must_use]
 pub fn judge(record: &Record) -> Judged {
     let names = unique(record.samples.iter().map(|sample| sample.mode.as_str()));
-    let mut samples: Samples<'_> = BTreeMap::new();
+    let mut samples: BTreeMap<(u32, usize), Vec<&Sample>> = BTreeMap::new();
     for sample in &record.samples {
         let mode = names.iter().position(|name| *name == sample.mode).unwrap_or_default();
         samples.entry((sample.cell, mode)).or_default().push(sample);
     }
-    let figures = |(key, ours): (&(u32, usize), &Vec<&Sample>)| {
-        (*key, Figures::of(&record.header.experiment, ours))
-    };
+    let mut figures = BTreeMap::new();
+    let mut by_pair = BTreeMap::new();
+    for (key, ours) in samples {
+        let Some(cell) = record.cell(key.0) else { continue };
+        let (of_mode, pairs) = Figures::of(&record.header.experiment, &cell.params, &ours);
+        figures.insert(key, of_mode);
+        by_pair.insert(key, pairs);
+    }
     let is_event =
         |name: &&String| record.machine.is_hardware_counter(name) && !is_counting_mark(name);
     let counted = record.samples.iter().flat_map(|sample| sample.counters.keys());
@@ -90,24 +90,21 @@ pub fn judge(record: &Record) -> Judged {
         events: unique(counted.filter(is_event)).into_iter().cloned().collect(),
         outcome: turns::outcome(record),
         levels: footprint::levels(record),
-        figures: samples.iter().map(figures).collect(),
+        figures,
         results: BTreeMap::new(),
     };
-    judged.results = drawn(record, &judged, &samples);
+    judged.results = drawn(record, &judged, &by_pair);
     judged
 }
 
-/// Every comparison that anybody asks for.
-fn drawn(record: &Record, judged: &Judged, samples: &Samples<'_>) -> BTreeMap<Key, Versus> {
-    let experiment = &record.header.experiment;
-    let figures = |ours: &Vec<&Sample>| -> Vec<ByPair> {
-        let of = |metric: usize| by_pair(ours, |sample| METRICS[metric].rate(experiment, sample));
-        (0..METRICS.len()).map(of).collect()
-    };
-    let figures: BTreeMap<(u32, usize), Vec<ByPair>> =
-        samples.iter().map(|(key, ours)| (*key, figures(ours))).collect();
+/// Every comparison that anybody asks for, of each mode's figures in each cell.
+fn drawn(
+    record: &Record,
+    judged: &Judged,
+    figures: &BTreeMap<(u32, usize), Vec<ByPair>>,
+) -> BTreeMap<Key, Versus> {
     let mut results = BTreeMap::new();
-    for (&(cell, mode), ours) in &figures {
+    for (&(cell, mode), ours) in figures {
         for (other, metric) in judged.asked(cell, mode) {
             let Some(theirs) = figures.get(&(cell, other)) else { continue };
             let (ours, theirs) = paired(&ours[metric], &theirs[metric]);
@@ -122,21 +119,21 @@ fn drawn(record: &Record, judged: &Judged, samples: &Samples<'_>) -> BTreeMap<Ke
 }
 
 impl Judged {
-    /// What a mode is held against in a cell, and by what.
-    fn asked(&self, cell: u32, mode: usize) -> Vec<(usize, usize)> {
+    /// What a mode is held against in a cell, and by what, each once.
+    fn asked(&self, cell: u32, mode: usize) -> BTreeSet<(usize, usize)> {
         let name = self.modes[mode].as_str();
         let header = &self.header;
         let others = self.others(name).into_iter().filter_map(|other| self.mode(other));
         let of_samples =
             (0..METRICS.len()).filter(|at| matches!(METRICS[*at].used, Use::Judged | Use::Part));
-        let mut asked: Vec<(usize, usize)> = others
+        let mut asked: BTreeSet<(usize, usize)> = others
             .flat_map(|other| of_samples.clone().map(move |metric| (other, metric)))
             .collect();
         // A slow-down is relative to a victim that is left alone, a rule to what it chooses from.
         let idle = header.modes.iter().find(|mode| mode.sends == Sends::Idle);
         let by_rule = header.mode(name).filter(|mode| mode.sends == Sends::ByRule);
         let hinted = by_rule.and_then(|mode| header.beside(mode, Sends::Hinted));
-        let best = self.best_peer(cell).filter(|_| name == OURS[0]);
+        let best = if name == OURS { self.best_peer(cell) } else { None };
         let more = [
             (idle.map(|mode| mode.mode.as_str()), WALKS),
             (hinted.map(|mode| mode.mode.as_str()), THROUGHPUT),
@@ -226,7 +223,7 @@ impl Judged {
     /// stands against us.
     #[must_use]
     pub fn best_peer(&self, cell: u32) -> Option<&str> {
-        let peers = self.modes.iter().map(String::as_str).filter(|mode| !OURS.contains(mode));
+        let peers = self.modes.iter().map(String::as_str).filter(|mode| !is_library(mode));
         let rated = peers.filter_map(|peer| Some((peer, self.median(cell, peer, THROUGHPUT)?)));
         rated.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(best, _)| best)
     }
@@ -235,5 +232,15 @@ impl Judged {
     #[must_use]
     pub fn disturbed(&self) -> Option<String> {
         beside(&self.beside)
+    }
+
+    /// Why its figures count for no machine, if they do not.
+    #[must_use]
+    pub fn flaw(&self) -> Option<String> {
+        if let Some(why) = &self.header.not_a_timing {
+            return Some(format!("it is not a timing ({why})"));
+        }
+        let wrong = self.errors.iter().any(|error| error.wrong_byte);
+        self.disturbed().or(wrong.then(|| "a byte was wrong in it".to_owned()))
     }
 }

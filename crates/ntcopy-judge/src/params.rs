@@ -1,7 +1,5 @@
 //! The parameters that tell one cell from another: a row each, with its words.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use ntcopy_record::lists::unique;
@@ -110,19 +108,21 @@ const NOT_ASKED: [&str; 14] = [
     "offered_requests_per_1000_s",
 ];
 
-/// What was asked in a cell, in one line: cells of two records with the same one are the same.
-///
-/// Left out is what the machine had a say in: CPUs, paths, sizes that follow from its caches.
-#[must_use]
-pub fn identity(params: &Params) -> String {
-    let asked: BTreeMap<&str, &Value> = params
+/// What was asked in a cell. Left out is what the machine had a say in: CPUs, paths, sizes that follow
+/// from its caches.
+pub fn asked(params: &Params) -> impl Iterator<Item = (&str, &Value)> {
+    params
         .iter()
         .map(|(name, value)| (name.as_str(), value))
         .filter(|(name, _)| !NOT_ASKED.contains(name) && !name.starts_with("path_"))
         .filter(|(name, _)| !name.ends_with("_path") && !name.ends_with("_cpu"))
-        .collect();
-    let words: Vec<String> = asked.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    words.join(" ")
+}
+
+/// The same in one line: cells of two records with the same one are the same.
+#[must_use]
+pub fn identity(params: &Params) -> String {
+    let words = asked(params).map(|(name, value)| format!("{name}={value}"));
+    words.collect::<Vec<String>>().join(" ")
 }
 
 /// A cell in words; `the only cell` where its parameters say nothing.
@@ -158,6 +158,13 @@ pub fn axes(cells: &[Cell]) -> Vec<&'static str> {
 /// them, in words; a parameter without a row by its own name.
 #[must_use]
 pub fn group_words(params: &Params, axes: &[&str]) -> (String, String) {
+    let (said, details) = group_parts(params, axes);
+    (said.join(", "), details.join(", "))
+}
+
+/// The same, part by part.
+#[must_use]
+pub fn group_parts(params: &Params, axes: &[&str]) -> (Vec<String>, Vec<String>) {
     // What is asked for at once follows from the connections.
     let kept = |name: &&String| !axes.contains(&name.as_str()) && *name != "asked_bytes";
     let kept: Params = params
@@ -166,14 +173,13 @@ pub fn group_words(params: &Params, axes: &[&str]) -> (String, String) {
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     let published = word(&kept, "published").map(|label| format!("as published for {label}"));
-    let said: Vec<String> = published.into_iter().chain(words(&kept)).collect();
+    let said = published.into_iter().chain(words(&kept)).collect();
     let is_told = |name: &str| {
         name == "published" || PARAMS.iter().chain(&DETAILS).any(|(known, _)| *known == name)
     };
     let unknown = kept.iter().filter(|(name, _)| !is_told(name));
     let unknown = unknown.map(|(name, value)| named(name, value));
-    let details: Vec<String> = said_by(&DETAILS, &kept).chain(unknown).collect();
-    (said.join(", "), details.join(", "))
+    (said, said_by(&DETAILS, &kept).chain(unknown).collect())
 }
 
 /// Where a cell of a group lies on its axes.

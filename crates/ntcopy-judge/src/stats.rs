@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use ntcopy_record::{MISSES_PERMILLE, Sample};
 
-pub(crate) use figures::Figures;
+pub use figures::Figures;
 pub use metric::*;
 pub use sample::{is_short, quantile_ns};
 
@@ -170,10 +170,10 @@ pub fn geomean<'a>(all: impl IntoIterator<Item = &'a Versus>) -> Option<Ratio> {
 /// that nothing has to be measured for it.
 pub type Halves = [Vec<f64>; 2];
 
-pub(crate) fn halves(samples: &[&Sample], figure: impl Fn(&Sample) -> Option<f64>) -> Halves {
+pub(crate) fn halves(figures: &[(u32, Option<f64>)]) -> Halves {
     let mut halves = Halves::default();
-    for sample in samples {
-        halves[(sample.pair % 2) as usize].extend(figure(sample).filter(|figure| *figure > 0.0));
+    for (pair, figure) in figures {
+        halves[(pair % 2) as usize].extend(figure.filter(|figure| *figure > 0.0));
     }
     halves
 }

@@ -5,7 +5,7 @@ use ntcopy_judge::claims::Claim;
 use ntcopy_record::lists::grouped;
 use serde_json::{Value as Json, json};
 
-use crate::text::{self, hanging};
+use crate::text::{self, Line, hanging};
 
 const WIDTH: usize = 96;
 /// How far the labels of a piece of advice stand in, and what is beside them.
@@ -17,7 +17,7 @@ pub struct Opening<'a> {
     /// Which records it rests on, in a line.
     pub origin: &'a str,
     /// What a page of these records says first.
-    pub verdict: &'a [String],
+    pub verdict: &'a [Line<'a>],
 }
 
 /// A record that was found, and whether it counts.
@@ -115,9 +115,9 @@ fn head(opening: &Opening<'_>, target: &Target) -> String {
     }
     if !opening.verdict.is_empty() {
         out.push('\n');
-        for line in opening.verdict {
-            let (label, words) = line.split_at(text::VERDICT_LABEL);
-            out.push_str(&hanging(label, words, WIDTH));
+        for Line { label, words } in opening.verdict {
+            let label = format!("{label:<width$}", width = text::VERDICT_LABEL);
+            out.push_str(&hanging(&label, words, WIDTH));
         }
     }
     out

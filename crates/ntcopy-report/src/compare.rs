@@ -1,10 +1,10 @@
 //! Two sides of records held against each other, as text, as JSON and as a page.
 
 use ntcopy_judge::Judged;
-use ntcopy_judge::claims::{Point, Question};
-use ntcopy_judge::compare::{Compared, Comparison, Difference, differences, groups, sentences};
+use ntcopy_judge::claims::{Claim, Point, Question};
+use ntcopy_judge::compare::{Compared, Comparison, Difference, differences, groups};
 use ntcopy_judge::params::{axes, axis_words, group_words};
-use ntcopy_judge::stats::{Verdict, words};
+use ntcopy_judge::stats::{Tally, Verdict, words};
 use ntcopy_record::Cell;
 use ntcopy_record::lists::grouped;
 use serde_json::{Value, json};
@@ -109,7 +109,7 @@ fn row(cell: &Compared<'_>, axes: &[&str]) -> Vec<String> {
         Verdict::Loss => "worse in B",
         verdict => verdict.as_str(),
     };
-    let ratios = [&cell.a.versus, &cell.b.versus, &cell.versus];
+    let ratios = [cell.a.versus, cell.b.versus, &cell.versus];
     let ratios = ratios.map(|versus| versus.result().to_string());
     [&[axis_words(&cell.a.cell.params, axes)], &ratios[..], &[verdict.to_owned()]].concat()
 }
@@ -159,7 +159,53 @@ fn cell_json(cell: &Compared<'_>) -> Value {
     })
 }
 
+/// A sentence a mode and metric of each experiment; one for what could not be compared.
+pub(crate) fn sentences(comparison: &Comparison<'_>) -> Vec<String> {
+    let mut sentences: Vec<String> =
+        groups(comparison).iter().filter_map(|group| sentence(group)).collect();
+    if comparison.cells.is_empty() {
+        sentences.push(
+            "Nothing can be compared: the two sides have no cell in common, or too few pairs in it."
+                .to_owned(),
+        );
+    }
+    let alone = (comparison.only_a, comparison.only_b);
+    if alone != (0, 0) {
+        sentences.push(format!("Results on one side only: {} in A, {} in B.", alone.0, alone.1));
+    }
+    sentences
+}
+
+fn sentence(cells: &[&Compared<'_>]) -> Option<String> {
+    let first = &cells.first()?.a;
+    let claim = Claim::over(cells.iter().map(|cell| &cell.versus))?;
+    let says = match claim.verdict {
+        Verdict::Win => "does better in B than in A",
+        Verdict::Loss => "does worse in B than in A",
+        Verdict::Equal => "does as well in B as in A",
+        Verdict::Unresolved => "is unresolved between A and B",
+    };
+    let Tally { wins, losses, .. } = cells.iter().map(|cell| cell.versus.verdict()).collect();
+    let (mean, tally) = match cells.len() {
+        1 => ("", String::new()),
+        all => (
+            " (geometric mean)",
+            format!("; clearly better in {wins}, clearly worse in {losses} of {all} cells"),
+        ),
+    };
+    Some(format!(
+        "{}: {} against {}, by {}, {says}: B's ratio is at {claim} of A's{mean}{tally}.",
+        first.record.header.experiment,
+        first.question.mode,
+        first.question.other,
+        words(first.question.metric),
+    ))
+}
+
 /// Bytes and the like have no fractions; seconds have.
 fn whole(figure: f64) -> Value {
     if figure < 1000.0 { json!(figure) } else { json!(figure.round() as u64) }
 }
+
+#[cfg(test)]
+mod tests;

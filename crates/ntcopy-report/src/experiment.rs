@@ -1,92 +1,47 @@
 //! What each experiment has to show, a row for each experiment.
 
+use ntcopy_judge::experiments::{Of, experiment};
 use ntcopy_judge::stats::{
     BACKEND_CPU, BOTH_CPU_US, CLIENT_CPU, CLIENT_CPU_US, METRICS, P50, P99, PER_CPU, PROXY_CPU,
     SERVER_CPU, SERVER_CPU_US, SERVERS_CPU, THROUGHPUT, Use, WALKS, WALKS_P99,
 };
 use ntcopy_judge::{Judged, Measured};
 use ntcopy_record::{Cell, ExperimentKind, Sends, word};
-use serde_json::Value;
 
 use crate::view::{self, Column, Curve, Grid, View, What, column};
 use crate::{footprint, turns};
 
-pub(crate) struct Shown {
-    /// The question that it answers; none where this version does not know the experiment.
-    pub question: Option<&'static str>,
-    pub tables: Tables,
-    /// What a page says of how it was measured.
-    pub caveat: Option<&'static str>,
-}
-
-pub(crate) enum Tables {
-    Views(fn(&Judged) -> Vec<View>),
-    /// Figures that are not of a mode in a cell, and the object for programs.
-    Own(fn(&Judged) -> Vec<Grid>, fn(&Judged) -> Value),
-}
-
-impl Shown {
-    pub fn views(&self, record: &Judged) -> Vec<View> {
-        match self.tables {
-            Tables::Views(views) => {
-                let mut views = views(record);
-                views.extend(other_metrics(record, &views));
-                views.extend(events(record));
-                views
-            }
-            Tables::Own(..) => Vec::new(),
-        }
-    }
-
-    pub fn grids(&self, record: &Judged) -> Vec<Grid> {
-        match self.tables {
-            Tables::Own(grids, _) => grids(record),
-            Tables::Views(_) => view::grids(record, &self.views(record)),
-        }
-    }
-}
-
-/// The row of a record's experiment.
-pub(crate) fn shown(record: &Judged) -> Shown {
+/// What the cells of an experiment show.
+fn own_views(record: &Judged) -> Vec<View> {
     use ExperimentKind::*;
-    let (question, views, caveat): (_, fn(&Judged) -> Vec<View>, _) = match record.header.experiment
-    {
-        Unix => ("From how much in flight does a hinted send pay?", sends, Some(BLIND_READER)),
-        Retention => ("What is left of a hot set?", hot_sets, None),
-        App => ("Does a real program keep its cache?", app, Some(APP)),
-        Http => ("What does a proxy gain?", http, Some(HTTP)),
-        Net => ("What do requests and responses over a network gain?", net, Some(ONE_MACHINE)),
-        Pingpong => ("What does the hint do to latency?", pingpong, Some(ONE_MACHINE)),
-        Memcpy => ("Which copy is the fastest in user space?", ways, None),
-        Memset => ("Which fill is the fastest?", ways, None),
-        Pages => ("How should pages be cleared and copied?", ways, None),
-        Order => ("What does the order of a walk through memory cost?", ways, None),
-        Try => {
-            let question = Some("What does the hint do for a program of one's own?");
-            let tables = Tables::Own(turns::grids, turns::json);
-            return Shown { question, tables, caveat: None };
-        }
-        Footprint => {
-            let question = Some("How much of the cache does a call displace?");
-            let tables = Tables::Own(footprint::grids, footprint::json);
-            return Shown { question, tables, caveat: None };
-        }
-        Other(_) => return Shown { question: None, tables: Tables::Views(sends), caveat: None },
-    };
-    Shown { question: Some(question), tables: Tables::Views(views), caveat }
+    match record.header.experiment {
+        Retention => hot_sets(),
+        App => app(),
+        Http => http(record),
+        Net => net(),
+        Pingpong => pingpong(),
+        Memcpy | Memset | Pages | Order => ways(),
+        Unix | Try | Footprint | Other(_) => sends(),
+    }
 }
 
-const BLIND_READER: &str = "The reader never looks at the bytes. A reader that does may find them in \
-                            cache after a normal copy, and not after a non-temporal one.";
-const APP: &str = "The client drops large values in its socket and never looks at them; of each \
-                   multiget it looks at one value. Where program and client are on one CPU, a latency \
-                   holds the client's own work, too.";
-const HTTP: &str = "The client throws bodies away in its socket and never looks at them. All three \
-                    processes are on one machine: what the loopback does for the client is in the \
-                    proxy's CPU time.";
-const ONE_MACHINE: &str = "Client and server are on one machine. Over the loopback and between \
-                           namespaces alike, who sends does the receiver's part of the network \
-                           stack too, and it is in the sender's CPU time.";
+pub(crate) fn views(record: &Judged) -> Vec<View> {
+    if experiment(&record.header.experiment).of != Of::Cells {
+        return Vec::new();
+    }
+    let mut views = own_views(record);
+    views.extend(other_metrics(record, &views));
+    views.extend(events(record));
+    views
+}
+
+pub(crate) fn grids(record: &Judged) -> Vec<Grid> {
+    match experiment(&record.header.experiment).of {
+        Of::Cells => view::grids(record, &views(record)),
+        Of::Turns => turns::grids(record),
+        Of::Calls => footprint::grids(record),
+    }
+}
 
 const SHORTER: &str = "a ratio above 1 is shorter";
 
@@ -154,7 +109,7 @@ fn waits(parts: &[(f64, &str)]) -> Vec<Column> {
 const TAIL: [(f64, &str); 4] = [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9")];
 const PERCENTILES: &[f64] = &[0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
 
-fn sends(_: &Judged) -> Vec<View> {
+fn sends() -> Vec<View> {
     let mut columns =
         vec![rate(), column("in sends", "send_share", What::SendShare), nontemporal()];
     columns.extend(compared(THROUGHPUT));
@@ -178,7 +133,7 @@ fn hot_set_columns() -> Vec<Column> {
 const HOT_SET: &str = "ns per line; slow-down relative to idle, speed and the whole of traffic \
                        and walks relative to the baseline";
 
-fn hot_sets(_: &Judged) -> Vec<View> {
+fn hot_sets() -> Vec<View> {
     let curve = |title, part| lower(title, "ns per line", What::LineNs(part));
     let curves = vec![
         curve("Time of a line of the hot set", 0.5),
@@ -219,7 +174,7 @@ fn http(record: &Judged) -> Vec<View> {
     ]
 }
 
-fn net(_: &Judged) -> Vec<View> {
+fn net() -> Vec<View> {
     let cpu = |head: &str, metric: &'static str| column(head, metric, What::CpuPerAnswer(metric));
     let mut columns = vec![column("per second", "transactions_per_s", What::AnsweredPerS)];
     columns.extend(compared(THROUGHPUT));
@@ -247,7 +202,7 @@ fn net(_: &Judged) -> Vec<View> {
     ]
 }
 
-fn pingpong(_: &Judged) -> Vec<View> {
+fn pingpong() -> Vec<View> {
     let mut columns = vec![column("mean us", "mean_us", What::MeanUs)];
     columns.extend(waits(&[TAIL[0], TAIL[2], TAIL[3]]));
     let curves = vec![Curve::ByPercentile(PERCENTILES)];
@@ -259,7 +214,7 @@ fn pingpong(_: &Judged) -> Vec<View> {
     }]
 }
 
-fn app(_: &Judged) -> Vec<View> {
+fn app() -> Vec<View> {
     let mut large = vec![rate()];
     large.extend(compared(THROUGHPUT));
     large.extend([
@@ -280,7 +235,7 @@ fn app(_: &Judged) -> Vec<View> {
 }
 
 /// Copies, fills, pages and walks in user space.
-fn ways(_: &Judged) -> Vec<View> {
+fn ways() -> Vec<View> {
     let view = |is_of: fn(&Cell) -> bool, head: Column, curve: Curve| {
         let mut columns = vec![head];
         columns.extend(compared(THROUGHPUT));

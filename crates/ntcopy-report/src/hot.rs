@@ -1,6 +1,6 @@
 //! What a line of a hot set takes beside each mode: for a sentence and for bars.
 
-use ntcopy_judge::params::group_words;
+use ntcopy_judge::params::group_parts;
 use ntcopy_judge::stats::BAR;
 use ntcopy_judge::{Judged, Measured};
 use ntcopy_record::{Cell, ExperimentKind, Sends, number};
@@ -11,8 +11,8 @@ use crate::text;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hot {
     pub bytes: u64,
-    /// What ran beside it.
-    pub beside: String,
+    /// What ran beside it, part by part.
+    pub beside: Vec<String>,
     pub lines: Vec<Line>,
 }
 
@@ -49,7 +49,7 @@ pub fn of_cell(record: &Judged, cell: &Cell) -> Option<Hot> {
     lines.sort_by_key(|line| {
         order.iter().position(|sends| line.sends == *sends).unwrap_or(order.len())
     });
-    let (beside, _) = group_words(&cell.params, &["hot_set_bytes"]);
+    let (beside, _) = group_parts(&cell.params, &["hot_set_bytes"]);
     (lines.len() > 1).then_some(Hot { bytes, beside, lines })
 }
 

@@ -1,13 +1,15 @@
 //! The object that `ntcopy bench --json` prints.
 
-use ntcopy_judge::claims::{Point, Question, results};
+use ntcopy_judge::claims::{OF_SAMPLES, Point, Question, results};
+use ntcopy_judge::experiments::{Of, experiment};
 use ntcopy_judge::{CEILING, Judged};
 use ntcopy_record::lists::unique;
 use ntcopy_record::{Cell, RunError, Sends};
 use serde_json::{Value, json};
 
-use crate::experiment::{self, Tables};
+use crate::experiment::views;
 use crate::view::{self, with_results};
+use crate::{footprint, turns};
 
 /// A record's results as one object.
 ///
@@ -30,11 +32,12 @@ use crate::view::{self, with_results};
 /// For a program's turns (`try`) and for footprints `results` has what these commands print:
 /// `metric` is what a turn's figure is, or `equivalent_lines_read`.
 pub fn object(record: &Judged) -> Value {
-    let shown = experiment::shown(record);
-    if let Tables::Own(_, object) = shown.tables {
-        return object(record);
+    match experiment(&record.header.experiment).of {
+        Of::Cells => {}
+        Of::Turns => return turns::json(record),
+        Of::Calls => return footprint::json(record),
     }
-    let results = results(record);
+    let results = results(record, OF_SAMPLES);
     let mut list: Vec<Value> = Vec::new();
     for cell in &record.cells {
         for mode in modes(record) {
@@ -57,7 +60,7 @@ pub fn object(record: &Judged) -> Value {
         }));
     }
     let mut object = with_results(record, list);
-    object["figures"] = view::json(record, &shown.views(record));
+    object["figures"] = view::json(record, &views(record));
     object
 }
 

@@ -18,6 +18,7 @@ pub mod svg;
 pub mod table;
 pub mod text;
 mod turns;
+pub mod verdict;
 mod view;
 
 pub use text::shell_line;

@@ -16,10 +16,12 @@ mod verdict;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use ntcopy_judge::Judged;
+use ntcopy_judge::experiments::experiment;
+use ntcopy_judge::modes::MODES;
 use ntcopy_record::lists::unique;
 
 use crate::summary::{self, Summary};
-use crate::{experiment, svg, table, text};
+use crate::{svg, table, text};
 
 /// The style of every page.
 const STYLE: &str = include_str!("page/style.css");
@@ -181,9 +183,9 @@ fn section(index: usize, record: &Judged, machine: &Markup) -> Markup {
 /// What the reader must know before believing a figure.
 fn caveats(record: &Judged) -> Markup {
     let (header, machine) = (&record.header, &record.machine);
-    let shown = experiment::shown(record);
+    let shown = experiment(&header.experiment);
     let wrong = record.errors.iter().any(|error| error.wrong_byte);
-    let measured_vmsplice = record.modes.iter().any(|mode| mode == "vmsplice");
+    let of_modes = MODES.iter().filter(|mode| record.modes.iter().any(|name| name == mode.name));
     html! {
         @if let Some(why) = &header.not_a_timing {
             p class="alert" role="note" { strong { "These are not timings: " } (why) "." }
@@ -198,11 +200,8 @@ fn caveats(record: &Judged) -> Markup {
                 li { "The record was cut short. What it holds is good, but not all was measured." }
             }
             @for remark in table::troubles(record) { li { (remark) } }
-            @if measured_vmsplice {
-                li {
-                    code { "vmsplice" } " sends the pages themselves: the sender must not touch \
-                    its buffer again until the reader is done with it."
-                }
+            @for mode in of_modes {
+                @if let Some(caveat) = mode.caveat { li { code { (mode.name) } " " (caveat) } }
             }
             @if let Some(hypervisor) = &machine.hypervisor {
                 li {

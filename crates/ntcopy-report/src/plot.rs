@@ -5,14 +5,13 @@ mod bars;
 mod chart;
 pub(crate) mod curves;
 
+use ntcopy_judge::modes::MODES;
+
 use self::axis::Plane;
 use crate::svg::{Place, Svg};
 
 pub use bars::{Bar, Bars, bars};
 pub use chart::{Axis, Chart, Line, Mark, MarkKind, Point, around_one, finish};
-
-/// The modes that this version knows, in the order of their looks.
-const KNOWN_MODES: [&str; 4] = ["plain", "hinted", "vmsplice", "adaptive"];
 
 /// How many looks of lines there are; further modes begin anew.
 pub const SLOTS: usize = 9;
@@ -31,8 +30,8 @@ const RIGHT_PART: f64 = 0.55;
 /// The look of a mode: the same on every page, whichever modes a record has.
 pub fn slot(mode: &str, index: usize) -> usize {
     // The remaining looks are for modes that this version does not know.
-    let others = KNOWN_MODES.len() + index % (SLOTS - KNOWN_MODES.len());
-    KNOWN_MODES.iter().position(|name| *name == mode).unwrap_or(others)
+    let others = MODES.len() + index % (SLOTS - MODES.len());
+    MODES.iter().position(|known| known.name == mode).unwrap_or(others)
 }
 
 /// A chart of this width and height.

@@ -3,12 +3,13 @@
 
 use ntcopy_judge::advice::{self, Advice, Decision, Target, Topic, Value};
 use ntcopy_judge::stats::{Verdict, turns};
-use ntcopy_judge::{Judged, compare, params, verdict};
+use ntcopy_judge::{Judged, compare, params};
 use ntcopy_record::Machine;
 
 use crate::advice::headline;
 use crate::hot;
-use crate::text;
+use crate::text::Line;
+use crate::{text, verdict};
 
 /// What to set on one machine, and why.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,29 +39,19 @@ impl Summary {
     /// For a terminal: the verdict, what to set, and what that costs, or why nothing is to be set, a
     /// line each.
     #[must_use]
-    pub fn lines(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<Line<'_>> {
         if self.sentences.is_empty() {
             return Vec::new();
         }
         let (Some(answer), Some(sends)) = (&self.answer, sends(&self.advice)) else {
-            return vec![labelled("verdict:", &self.sentences.join(" "))];
+            return vec![Line { label: "verdict:", words: self.sentences.join(" ").into() }];
         };
-        let mut lines: Vec<String> = self.own.iter().map(|own| labelled("yours:", own)).collect();
-        lines.extend([
-            labelled("verdict:", answer),
-            labelled("to set:", &self.to_set),
-            match &self.costs {
-                Some(costs) => labelled("costs:", costs),
-                None => labelled("why:", &sends.why),
-            },
-        ]);
-        lines.extend(self.beside.iter().map(|beside| labelled("beside:", beside)));
-        lines
+        let why = self.costs.as_ref().map_or(("why:", &sends.why), |costs| ("costs:", costs));
+        let own = self.own.iter().map(|own| ("yours:", own));
+        let lines = own.chain([("verdict:", answer), ("to set:", &self.to_set), why]);
+        let lines = lines.chain(self.beside.iter().map(|beside| ("beside:", beside)));
+        lines.map(|(label, words)| Line { label, words: words.into() }).collect()
     }
-}
-
-fn labelled(label: &str, words: &str) -> String {
-    format!("{label:<width$}{words}", width = text::VERDICT_LABEL)
 }
 
 /// What a hint may cost anywhere.
@@ -87,9 +78,21 @@ pub fn of(machine: &Machine, mut records: Vec<&Judged>) -> Summary {
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
     let counted: Vec<&Judged> =
         records.iter().copied().filter(|record| advice::counts(record, machine).is_ok()).collect();
-    let mut advice = advice::advise(&counted, &Target::of(machine.clone()));
+    let advice = advice::advise(&counted, &Target::of(machine.clone()));
+    // Where nothing says what to set, the newest record says what it is about.
+    with(machine, &counted, advice, records.first().copied())
+}
+
+/// The same of records that count, the newest first, by the advice that they give.
+#[must_use]
+pub fn with(
+    machine: &Machine,
+    counted: &[&Judged],
+    mut advice: Vec<Advice>,
+    newest: Option<&Judged>,
+) -> Summary {
     advice.retain(|one| !matches!(one.decision, Decision::NoEvidence | Decision::NotHere));
-    let hot = hot::worst(&counted);
+    let hot = hot::worst(counted);
     let kept = hot.as_ref().and_then(hot::Hot::kept);
     let answer = sends(&advice).and_then(|sends| answer(sends, kept.as_deref()));
     let beside = sends(&advice).map(beside).unwrap_or_default();
@@ -108,11 +111,9 @@ pub fn of(machine: &Machine, mut records: Vec<&Judged>) -> Summary {
         sentences.extend(set.map(setting));
     }
     if sentences.is_empty() {
-        // Nothing here says what to set; the newest record says what it is about.
-        let newest = records.first().map(|record| verdict::sentences(record));
-        sentences.extend(newest.into_iter().flatten().next());
+        sentences.extend(newest.map(verdict::sentences).into_iter().flatten().next());
     }
-    let own = own(&counted);
+    let own = own(counted);
     let cpu = machine.cpu_model.clone();
     Summary { cpu, advice, own, answer, beside, to_set, costs, settings, sentences }
 }
@@ -127,7 +128,7 @@ fn own(records: &[&Judged]) -> Vec<String> {
     let tried = records.iter().filter_map(|record| {
         let outcome = record.outcome.as_ref()?;
         let program = outcome.params.get(turns::PROGRAM).map(params::listed)?;
-        Some((program, format!("{} {}", outcome.sentence(), outcome.advice())))
+        Some((program, verdict::said_of(outcome)))
     });
     let mut known: Vec<String> = Vec::new();
     let mut own = Vec::new();

@@ -1,17 +1,18 @@
 //! A record's results as tables of text.
 
 use comfy_table::{CellAlignment, Table, presets};
-use ntcopy_judge::{Judged, verdict};
+use ntcopy_judge::Judged;
+use ntcopy_judge::experiments::{self, Of};
+use ntcopy_record::foreign;
 use ntcopy_record::lists::grouped;
-use ntcopy_record::{ExperimentKind, foreign};
 
 use crate::text::{ascii, cell, cells, wrapped};
 use crate::view::Grid;
-use crate::{experiment, text};
+use crate::{experiment, text, verdict};
 
 /// The results for a terminal, in ASCII. Ends in a newline.
 pub fn terminal(record: &Judged) -> String {
-    let mut out = print(&experiment::shown(record).grids(record), true);
+    let mut out = print(&experiment::grids(record), true);
     for line in remarks(record) {
         out.push_str(&wrapped(&ascii(&line)));
     }
@@ -32,7 +33,7 @@ pub fn markdown(record: &Judged) -> String {
 
 /// The same with these sentences below the tables.
 pub fn document(record: &Judged, sentences: Vec<String>) -> String {
-    let mut out = print(&experiment::shown(record).grids(record), false);
+    let mut out = print(&experiment::grids(record), false);
     for line in remarks(record).into_iter().chain(sentences) {
         out.push_str(&format!("- {}\n", foreign::markdown(&line)));
     }
@@ -96,8 +97,8 @@ pub(crate) fn troubles(record: &Judged) -> Vec<String> {
     for error in &record.errors {
         let kind = if error.wrong_byte { "Wrong byte" } else { "Failed" };
         // Turns of a program have one cell, and the error says of which way it is.
-        let place = match record.header.experiment {
-            ExperimentKind::Try => String::new(),
+        let place = match experiments::experiment(&record.header.experiment).of {
+            Of::Turns => String::new(),
             _ => format!(" in cell {}, mode {}", error.cell, error.mode),
         };
         lines.push(format!("{kind}{place}: {}", error.what));

@@ -1,5 +1,8 @@
 //! Quantities as text, and lines of text.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use ntcopy_record::foreign;
 use ntcopy_record::units::Bytes;
 pub use ntcopy_record::units::{about_size, percent, sentence};
@@ -7,6 +10,19 @@ use time::OffsetDateTime;
 
 /// Columns before the words of a line.
 pub(crate) const VERDICT_LABEL: usize = 9;
+
+/// Words with what stands before them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line<'s> {
+    pub label: &'static str,
+    pub words: Cow<'s, str>,
+}
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:<width$}{}", self.label, self.words, width = VERDICT_LABEL)
+    }
+}
 
 /// Columns of a terminal's tables and sentences.
 pub(crate) const WIDTH: u16 = 100;

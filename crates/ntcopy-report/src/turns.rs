@@ -6,6 +6,7 @@ use ntcopy_judge::stats::{TURNS, Verdict, Versus};
 use ntcopy_judge::{Judged, Measured};
 use serde_json::{Value, json};
 
+use crate::verdict;
 use crate::view::{Grid, with_results};
 use ntcopy_record::word;
 
@@ -65,7 +66,7 @@ pub(crate) fn json(record: &Judged) -> Value {
         object["hinted_bytes"] = outcome.counted.hinted_bytes.into();
         object["hinted_part"] = outcome.counted.hinted_part().into();
         object["nontemporal_part"] = outcome.counted.bypassed_part().into();
-        object["advice"] = outcome.advice().into();
+        object["advice"] = verdict::advice(outcome).into();
         object["alike"] = json!(outcome.alike);
     }
     if !record.errors.is_empty() {

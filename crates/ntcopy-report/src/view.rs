@@ -3,12 +3,12 @@
 
 use ntcopy_judge::params::{axes, axis_words, group_words};
 use ntcopy_judge::stats::{ANSWERED, SEND_SHARE, THROUGHPUT, Versus};
-use ntcopy_judge::{CEILING, Judged, Measured, Ratio, verdict};
+use ntcopy_judge::{CEILING, Judged, Measured, Ratio};
 use ntcopy_record::lists::grouped;
 use ntcopy_record::{Cell, Params, Sends};
 use serde_json::{Value, json};
 
-use crate::text;
+use crate::{text, verdict};
 
 /// One table: what its rows have in common, its columns, its rows.
 pub(crate) struct Grid {
@@ -161,7 +161,7 @@ fn verdict(one: &Measured<'_>, metric: &str) -> String {
 
 fn answers(one: &Measured<'_>) -> Figure {
     let answers = number(Some(one.answers() as f64), text::thousands);
-    match one.unanswered() {
+    match one.unanswered {
         0 => answers,
         late => Figure {
             text: format!("{}, {} late", answers.text, text::thousands(late as f64)),

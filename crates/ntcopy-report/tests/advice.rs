@@ -10,6 +10,7 @@ use ntcopy_judge::{Judged, judge};
 use ntcopy_record::Record;
 use ntcopy_report::advice::{Opening, Source, terminal};
 use ntcopy_report::summary;
+use ntcopy_report::text::Line;
 
 fn target(record: &Judged) -> Target {
     Target { machine: record.machine.clone(), profile: None }
@@ -41,7 +42,7 @@ fn source(place: &str, not_counted: Option<&str>) -> Source {
 fn each_piece_has_its_setting_gain_reason_and_record() {
     let (all, target) = advice();
     let sources = [source("a", None), source("b", Some("a byte was wrong in it"))];
-    let verdict = ["verdict: It wins".to_owned()];
+    let verdict = [Line { label: "verdict:", words: "It wins".into() }];
     let opening = Opening { origin: "1 record in a", verdict: &verdict };
     let text = terminal(&opening, &all, &target, &sources);
     for words in [
@@ -102,9 +103,11 @@ fn where_copies_are_advised_and_no_sends_were_measured_that_is_the_verdict() {
     let read = |name: &str| judge(&Record::read(folder.join(name)).unwrap());
     let (footprint, memcpy) = (read("footprint"), read("memcpy"));
     let machine = footprint.machine.clone();
-    let lines = summary::of(&machine, vec![&footprint, &memcpy]).lines();
+    let summary = summary::of(&machine, vec![&footprint, &memcpy]);
+    let lines: Vec<String> = summary.lines().iter().map(Line::to_string).collect();
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(lines[0].contains("USE ") && !lines[0].contains("instrument"), "{lines:?}");
-    let lines = summary::of(&machine, vec![&footprint]).lines();
+    let summary = summary::of(&machine, vec![&footprint]);
+    let lines: Vec<String> = summary.lines().iter().map(Line::to_string).collect();
     assert!(lines[0].contains("instrument is off"), "nothing is advised: {lines:?}");
 }

@@ -2,9 +2,9 @@
 
 mod common;
 
-use ntcopy_judge::{judge, verdict};
+use ntcopy_judge::judge;
 use ntcopy_record::testing;
-use ntcopy_report::{json, page, table};
+use ntcopy_report::{json, page, table, verdict};
 use serde_json::Value;
 
 fn is_for_terminals(text: &str) {

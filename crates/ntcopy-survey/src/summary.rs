@@ -7,9 +7,11 @@ use std::fmt;
 
 use ntcopy_judge::Judged;
 use ntcopy_judge::claims::{Point, results};
-use ntcopy_judge::params::identity;
-use ntcopy_judge::stats::SEND_THROUGHPUT;
+use ntcopy_judge::experiments::experiment;
+use ntcopy_judge::params::{self, identity};
+use ntcopy_judge::stats::Use;
 use ntcopy_record::{ExperimentKind, Machine, Params, Sends};
+use ntcopy_report::text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -75,6 +77,10 @@ pub struct Question {
     pub metric: String,
     /// The cell's other parameters, in one line: [`identity`] without the size.
     pub about: String,
+    /// The same for a reader: `destination cold, source cold, threads 1`.
+    pub words: String,
+    /// What the size is of: `in flight`.
+    pub size_of: String,
     /// The size that the experiment is about: bytes of a call, or in flight; of a hot set where
     /// there is none of these.
     pub size_bytes: Option<u64>,
@@ -113,7 +119,7 @@ impl Summary {
     pub fn of(record: &Judged, id: MachineId, node: Option<String>) -> Self {
         let machine =
             Machine { hardware_counters: Vec::new(), topology: None, ..record.machine.clone() };
-        let not_counted = not_counted(record);
+        let not_counted = record.flaw();
         Summary {
             record: RecordId(record.header.id.clone()),
             experiment: record.header.experiment.clone(),
@@ -126,41 +132,27 @@ impl Summary {
     }
 }
 
-fn not_counted(record: &Judged) -> Option<String> {
-    if let Some(why) = &record.header.not_a_timing {
-        return Some(format!("it is not a timing ({why})"));
-    }
-    if let Some(who) = record.disturbed() {
-        return Some(who);
-    }
-    let wrong = record.errors.iter().any(|error| error.wrong_byte);
-    wrong.then(|| "a byte was wrong in it".to_owned())
-}
-
 fn findings(record: &Judged) -> Vec<Finding> {
     let booted = match (record.machine.kernel_kind.as_str(), record.machine.own_cpus()) {
         ("host", _) => "",
         (_, None) => "booted ",
         (_, Some(_)) => "booted own-caches ",
     };
-    let experiment = format!("{booted}{}", record.header.experiment);
-    let is_asked = |point: &Point<'_>| {
-        let asked = point.question;
-        // The part of a whole is no finding of its own.
-        asked.metric != SEND_THROUGHPUT && record.header.sends(asked.mode) != Sends::Idle
-    };
+    let kind = &record.header.experiment;
+    let asked = (format!("{booted}{kind}"), experiment(kind).size_of);
+    let is_asked = |point: &Point<'_>| record.header.sends(point.question.mode) != Sends::Idle;
     let mut seen = BTreeSet::new();
-    let all = results(record).into_iter().filter(is_asked);
-    all.filter_map(|point| finding(&experiment, &point))
+    let all = results(record, &[Use::Judged]).into_iter().filter(is_asked);
+    all.filter_map(|point| finding((&asked.0, asked.1), &point))
         .filter(|finding| seen.insert(finding.question.clone()))
         .collect()
 }
 
 /// A cell's size, and what else was asked.
-fn split(params: &Params) -> (Option<u64>, String) {
+fn split(params: &Params) -> (Option<u64>, Params) {
     let number = |name: &str| params.get(name).and_then(Value::as_u64);
     let Some(name) = SIZES.into_iter().find(|name| number(name).is_some()) else {
-        return (None, identity(params));
+        return (None, params.clone());
     };
     let mut rest = params.clone();
     rest.remove(name);
@@ -168,20 +160,40 @@ fn split(params: &Params) -> (Option<u64>, String) {
         // The bytes in flight are sockets x object: the number of sockets is the size again.
         rest.remove("sockets");
     }
-    (number(name), identity(&rest))
+    (number(name), rest)
 }
 
-fn finding(experiment: &str, Point { question, cell, versus, .. }: &Point<'_>) -> Option<Finding> {
+/// Parameters for a reader.
+fn words(params: &Params) -> String {
+    let asked = params::asked(params).filter(|(name, _)| *name != "form");
+    let words = asked.map(|(name, value)| {
+        let bytes = name.strip_suffix("_bytes").zip(value.as_number());
+        let (name, value) = match (bytes, value) {
+            (Some((name, bytes)), _) => (name, text::size(bytes.as_u64().unwrap_or_default())),
+            (None, Value::String(value)) => (name, value.clone()),
+            (None, value) => (name, value.to_string()),
+        };
+        format!("{} {value}", name.replace('_', " "))
+    });
+    words.collect::<Vec<String>>().join(", ")
+}
+
+fn finding(
+    (experiment, size_of): (&str, &str),
+    Point { question, cell, versus, .. }: &Point<'_>,
+) -> Option<Finding> {
     let is_whole =
         [versus.ratio, versus.ci.0, versus.ci.1].iter().all(|x| x.is_finite() && *x > 0.0);
-    let (size_bytes, about) = split(&cell.params);
+    let (size_bytes, rest) = split(&cell.params);
     is_whole.then(|| Finding {
         question: Question {
             experiment: experiment.to_owned(),
             mode: question.mode.to_owned(),
             baseline: question.other.to_owned(),
             metric: question.metric.to_owned(),
-            about,
+            about: identity(&rest),
+            words: words(&rest),
+            size_of: size_of.to_owned(),
             size_bytes,
         },
         ratio: versus.ratio,
@@ -189,4 +201,19 @@ fn finding(experiment: &str, Point { question, cell, versus, .. }: &Point<'_>) -
         high: versus.ci.1,
         pairs: u32::try_from(versus.ratios.len()).unwrap_or(u32::MAX),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_told_with_their_units_and_without_their_form() {
+        let params: Params = serde_json::from_str(
+            r#"{"dataset_bytes": 268435456, "family": "unix", "form": "rounds", "note": "a", "threads": 1}"#,
+        )
+        .unwrap();
+        assert_eq!(words(&params), "dataset 256 MiB, family unix, threads 1");
+        assert_eq!(words(&Params::new()), "");
+    }
 }

@@ -78,8 +78,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let references: Vec<&Judged> = records.iter().collect();
     let all = advice::advise(&references, &target);
     let origin = sources::origin(&args.records, &listed, &target.machine);
-    let verdict = summary::of(&target.machine, references).lines();
-    let opening = show::Opening { origin: &origin, verdict: &verdict };
+    let newest = references.first().copied();
+    let summary = summary::with(&target.machine, &references, all.clone(), newest);
+    let opening = show::Opening { origin: &origin, verdict: &summary.lines() };
     if args.json {
         println!("{:#}", show::object(&all, &target, &listed));
     } else {

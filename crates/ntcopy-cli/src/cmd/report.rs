@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, ensure};
 use clap::error::ErrorKind;
 use ntcopy_bench::machine;
-use ntcopy_judge::{Judged, compare, verdict};
+use ntcopy_judge::{Judged, compare};
 use ntcopy_report::compare::{Side, object, terminal};
-use ntcopy_report::{json, page, summary, table};
+use ntcopy_report::{json, page, summary, table, verdict};
 
 use super::{NOT_AVAILABLE, sources};
 use crate::say::sentences;

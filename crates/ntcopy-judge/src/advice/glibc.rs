@@ -8,12 +8,11 @@ use super::pays::Pays;
 use super::{Advice, Decision, Target, Topic, Value};
 use crate::Judged;
 use crate::claims::{Point, Question, of_cells};
+use crate::modes::{LIBC, TUNED};
 use crate::stats::THROUGHPUT;
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{Cell, Machine, number};
 
-const TUNED: &str = "libc-tuned";
-const LIBC: &str = "libc";
 /// Where the record says which threshold `libc-tuned` had.
 const TUNED_BYTES: &str = "libc_tuned_threshold_bytes";
 /// What fits a cache of this size is better left there.

@@ -152,7 +152,8 @@ impl<'f, 'a> Lengths<'f, 'a> {
         let from = self.from_bytes;
         let (below, above) = split(cold, from.unwrap_or_default());
         let hot = split(&self.hot, from.unwrap_or_default()).1;
-        let (gain, decision) = (Claim::of(above), self.decision(above));
+        let gain = Claim::of(above);
+        let decision = self.decision(gain.map(|gain| gain.verdict));
         let setting = match (decision, from) {
             (Decision::Set, Some(from)) => format!(
                 "SO_NTCOPY = {from} (sends of {} and more) on {family} sockets of programs that \
@@ -184,8 +185,7 @@ impl<'f, 'a> Lengths<'f, 'a> {
         advice
     }
 
-    fn decision(&self, above: &[Point<'_>]) -> Decision {
-        let gain = Claim::of(above).map(|gain| gain.verdict);
+    fn decision(&self, gain: Option<Verdict>) -> Decision {
         match (self.from_bytes, gain) {
             _ if self.unfit().is_some() => Decision::Unresolved,
             (Some(_), Some(Verdict::Win)) => Decision::Set,

@@ -4,13 +4,10 @@ use super::pays::Pays;
 use super::{Advice, ProfileFacts, Target, Topic};
 use crate::Judged;
 use crate::claims::{Question, of_cells};
+use crate::modes::{LIBC, MOVNTI, OURS};
 use crate::stats::THROUGHPUT;
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{Cell, ExperimentKind, number, word};
-
-/// The library's own choice.
-const OURS: &str = "ours";
-const LIBC: &str = "libc";
 
 /// A question, and how its answer is worded.
 pub struct Row {
@@ -48,7 +45,7 @@ pub const LIBRARY: [Row; 3] = [
         asked: &[
             (OURS, LIBC, "Non-temporal copies into the same buffer again and again"),
             // The library leaves what is in use to the C library; a loop does not.
-            ("movnti", LIBC, "Copies by MOVNTI into the same buffer again and again"),
+            (MOVNTI, LIBC, "Copies by MOVNTI into the same buffer again and again"),
         ],
         is_about: |_, cell| word(&cell.params, "destination") == Some("hot"),
         setting: |_| "Hints::AUTO, the library's own choice".to_owned(),

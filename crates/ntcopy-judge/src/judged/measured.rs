@@ -1,9 +1,11 @@
 //! What one mode did in one cell: the row of every table.
 
+use std::ops::Deref;
+
 use super::Judged;
 use crate::ratio::{BAR, Ratio};
 use crate::stats::{Figures, THROUGHPUT, Versus, WALKS};
-use ntcopy_record::{Cell, Sends, number};
+use ntcopy_record::{Cell, Sends};
 
 /// What is said of [`Sends::Idle`] in the place of a verdict.
 pub const CEILING: &str = "ceiling";
@@ -14,7 +16,7 @@ pub struct Measured<'j> {
     pub judged: &'j Judged,
     pub cell: &'j Cell,
     pub mode: &'j str,
-    pub(crate) figures: &'j Figures,
+    pub(super) figures: &'j Figures,
 }
 
 impl<'j> Measured<'j> {
@@ -28,18 +30,6 @@ impl<'j> Measured<'j> {
         self.mode == self.judged.header.baseline
     }
 
-    /// How many of its samples have a figure by a metric.
-    #[must_use]
-    pub fn many(&self, metric: &str) -> usize {
-        self.figures.many(metric)
-    }
-
-    /// The median of its samples by a metric.
-    #[must_use]
-    pub fn median(&self, metric: &str) -> Option<f64> {
-        self.figures.median(metric)
-    }
-
     /// Relative to the baseline.
     #[must_use]
     pub fn versus(&self, metric: &str) -> Option<&'j Versus> {
@@ -49,41 +39,6 @@ impl<'j> Measured<'j> {
     #[must_use]
     pub fn relative_to(&self, other: &str, metric: &str) -> Option<&'j Versus> {
         self.judged.versus(self.cell.cell, self.mode, other, metric)
-    }
-
-    /// The time that this part of the answers of all samples did not exceed, if enough of them took
-    /// longer. The median is given however few there are.
-    #[must_use]
-    pub fn quantile_ns(&self, part: f64) -> Option<f64> {
-        self.figures.quantile_ns(part)
-    }
-
-    #[must_use]
-    pub fn mean_ns(&self) -> Option<f64> {
-        self.figures.mean_ns()
-    }
-
-    #[must_use]
-    pub fn answers(&self) -> u64 {
-        self.figures.answers()
-    }
-
-    /// The answers that had not come when the wait ended.
-    #[must_use]
-    pub fn unanswered(&self) -> u64 {
-        self.figures.unanswered
-    }
-
-    /// Part of the hinted bytes that went past the caches, from 0 to 1.
-    #[must_use]
-    pub fn nontemporal_part(&self) -> Option<f64> {
-        self.figures.counted?.bypassed_part()
-    }
-
-    /// Nanoseconds that a line of the hot set took at most in this part of the walks of all samples.
-    #[must_use]
-    pub fn line_ns(&self, part: f64) -> Option<f64> {
-        self.figures.line_ns(number(&self.cell.params, "hot_set_bytes")?, part)
     }
 
     /// How many times as long the median walk takes as one without traffic, by groups.
@@ -115,12 +70,13 @@ impl<'j> Measured<'j> {
         }
         Some((gain(self.mode)?.ratio - 1.0) / (ceiling.ratio - 1.0))
     }
+}
 
-    /// The median of a hardware event per so many bytes of payload, and whether it is scaled, since
-    /// its counter took turns.
-    #[must_use]
-    pub fn event(&self, name: &str, per_bytes: f64) -> Option<(f64, bool)> {
-        let (per_byte, is_scaled) = self.figures.events.get(name)?;
-        Some((per_byte * per_bytes, *is_scaled))
+/// What its samples say.
+impl Deref for Measured<'_> {
+    type Target = Figures;
+
+    fn deref(&self) -> &Figures {
+        self.figures
     }
 }

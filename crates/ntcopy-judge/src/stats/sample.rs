@@ -1,7 +1,5 @@
 //! What one sample tells, by the series in it.
 
-use std::collections::BTreeMap;
-
 use ntcopy_record::Sample;
 
 /// The part of what was offered that a sample has to have moved in time.
@@ -43,11 +41,15 @@ fn counted(ns: &[u64], counts: &[u64]) -> Option<Times> {
 
 /// Times with their counts, ascending, each time once.
 pub(super) fn pooled(times: impl Iterator<Item = (u64, u64)>) -> Times {
-    let mut all: BTreeMap<u64, u64> = BTreeMap::new();
-    for (ns, count) in times {
-        *all.entry(ns).or_default() += count;
-    }
-    all.into_iter().collect()
+    let mut all: Times = times.collect();
+    // Each sample's times ascend, and runs are merged.
+    all.sort_by_key(|(ns, _)| *ns);
+    all.dedup_by(|next, kept| {
+        let is_same = next.0 == kept.0;
+        kept.1 += if is_same { next.1 } else { 0 };
+        is_same
+    });
+    all
 }
 
 /// The time that this part of them (0 to 1) did not exceed: the nearest rank.

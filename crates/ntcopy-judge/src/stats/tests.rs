@@ -147,7 +147,7 @@ fn an_open_cell_tells_how_long_it_took_and_no_throughput() {
     // 490 and 10 of 500 answers; at 99.9 % not even one took longer.
     let told = [0.5, 0.9, 0.99, 0.999].map(|part| plain.quantile_ns(part));
     assert_eq!(told, [Some(100_000.0), Some(100_000.0), Some(500_000.0), None]);
-    assert_eq!((plain.answers(), plain.unanswered(), plain.mean_ns()), (500, 0, Some(108_000.0)));
+    assert_eq!((plain.answers(), plain.unanswered, plain.mean_ns()), (500, 0, Some(108_000.0)));
     assert_eq!(ratio(all[1].versus(P99)), 2.0, "half as long is twice as good");
     assert_eq!((plain.median(THROUGHPUT), plain.median(PER_CPU)), (None, None));
     assert!(plain.median(CLIENT_CPU_US).is_some());

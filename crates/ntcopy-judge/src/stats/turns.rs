@@ -32,9 +32,6 @@ pub const P99: &str = "p99_ns";
 /// Name of the series with the number of answers.
 pub const ANSWERS: &str = "answers";
 
-/// A part of the hinted bytes that counts as most of them.
-const MOST: f64 = 0.5;
-
 /// What a record of turns says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -58,6 +55,8 @@ pub struct Outcome {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Beside {
     pub metric: &'static str,
+    /// Whether it is CPU time; else it is a latency.
+    pub is_cpu: bool,
     /// Above 1 the hinted turns needed less.
     pub versus: Versus,
 }
@@ -78,11 +77,12 @@ pub(crate) fn outcome(record: &Record) -> Option<Outcome> {
     };
     let ratios = ours.iter().zip(&theirs).map(better).collect();
     let [hinted, plain] = &turns;
+    let plain_figures: Vec<_> = plain.iter().map(|turn| (turn.pair, figure(turn))).collect();
     Some(Outcome {
         versus: Versus::new(ratios, [&ours, &theirs], permille),
         counted: counted(hinted),
         hinted_plain_bytes: counted(plain).hinted_bytes,
-        alike: alike([&halves(plain, figure)]),
+        alike: alike([&halves(&plain_figures)]),
         beside: beside(&turns, &metric, permille),
         metric,
         params,
@@ -125,19 +125,19 @@ const LATENCIES: [(&str, Figure); 2] =
     [("p50, ms", |turn| series_ms(turn, P50)), ("p99, ms", |turn| series_ms(turn, P99))];
 
 /// The name of a latency that counts itself.
-const LATENCY: &str = "latency, ms";
+pub const LATENCY: &str = "latency, ms";
 
 fn beside(turns: &[Vec<&Sample>; 2], metric: &str, permille: u32) -> Vec<Beside> {
-    let versus = |(name, figure): &(&'static str, Figure)| {
+    let versus = |(metric, figure): &(&'static str, Figure), is_cpu| {
         let (ours, theirs) = both(turns, figure)?;
         let ratios = ours.iter().zip(&theirs).map(|(hinted, plain)| plain / hinted).collect();
-        Some(Beside { metric: name, versus: Versus::new(ratios, [&ours, &theirs], permille) })
+        Some(Beside { metric, is_cpu, versus: Versus::new(ratios, [&ours, &theirs], permille) })
     };
     let cpu = [&PER_GB[..], &PER_ANSWERS, &PER_TURN]
-        .map(|figures| figures.iter().filter_map(versus).collect::<Vec<Beside>>());
+        .map(|rows| rows.iter().filter_map(|row| versus(row, true)).collect::<Vec<Beside>>());
     let latencies = LATENCIES.iter().filter(|(name, _)| metric != LATENCY || *name != "p50, ms");
     let mut all = cpu.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
-    all.extend(latencies.filter_map(versus));
+    all.extend(latencies.filter_map(|row| versus(row, false)));
     all
 }
 
@@ -200,7 +200,9 @@ impl Outcome {
         [(self.metric.as_str(), &self.versus, self.verdict())].into_iter().chain(beside)
     }
 
-    fn is_unfit(&self) -> bool {
+    /// Whether plain turns differ from each other, so that the machine is not fit to tell.
+    #[must_use]
+    pub fn is_unfit(&self) -> bool {
         self.alike.is_some_and(|alike| alike.differs())
     }
 
@@ -210,95 +212,6 @@ impl Outcome {
         let (low, high) = self.versus.ci;
         let is_known = !self.is_unfit() && (low >= bar || high < bar);
         is_known.then_some(low >= bar)
-    }
-
-    /// What the machine makes of turns that are alike.
-    #[must_use]
-    pub fn alike_sentence(&self) -> Option<String> {
-        let alike = self.alike?;
-        Some(match self.is_unfit() {
-            false => format!("Plain turns relative to plain ones, odd against even: {alike}."),
-            true => format!(
-                "Not fit: plain turns relative to plain ones, odd against even, are at {alike}, so \
-                 the machine makes differences of its own."
-            ),
-        })
-    }
-
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let figures = format!("{}, {} pairs", self.versus.result(), self.versus.ratios.len());
-        let better = if self.metric == "time" { "faster" } else { "better" };
-        let worse = if self.metric == "time" { "slower" } else { "worse" };
-        match self.verdict() {
-            Verdict::Win => format!("Win: hinted, the program is {better}: {figures}."),
-            Verdict::Loss => format!("Loss: hinted, the program is {worse}: {figures}."),
-            Verdict::Equal => {
-                format!("Equal: hinted, the program is as good as plain: {figures}.")
-            }
-            Verdict::Unresolved => {
-                format!("Unresolved, by a bar of 3 %: {figures}.")
-            }
-        }
-    }
-
-    /// Where the load had a rate, CPU time is the other half of the answer.
-    #[must_use]
-    pub fn cpu_sentence(&self) -> Option<String> {
-        let cpu = self.beside.iter().rfind(|beside| beside.metric.starts_with("CPU "))?;
-        (self.metric == LATENCY).then(|| {
-            format!("{}: {}, {}.", cpu.metric, cpu.versus.verdict().as_str(), cpu.versus.result())
-        })
-    }
-
-    /// What was counted of the hints, in one sentence.
-    #[must_use]
-    pub fn counted_sentence(&self) -> String {
-        let Some(part) = self.counted.bypassed_part() else {
-            return "No hinted byte was counted.".to_owned();
-        };
-        let each = self.counted.hinted_bytes / self.versus.ratios.len().max(1) as u64;
-        let of_opted_in = self.counted.hinted_part().map_or_else(String::new, |part| {
-            format!(", {:.1} % of those on sockets that opted in", part * 100.0)
-        });
-        let past = part * 100.0;
-        format!(
-            "{each} hinted bytes were counted per turn{of_opted_in}; {past:.1} % of them went past \
-             the caches."
-        )
-    }
-
-    #[must_use]
-    pub fn advice(&self) -> String {
-        let nothing_hinted = self.counted.hinted_bytes == 0;
-        if self.hinted_plain_bytes > 0 {
-            return "The program hints by itself: hinted bytes were counted in its plain turns, \
-                    so these figures compare little."
-                .to_owned();
-        }
-        match self.verdict() {
-            _ if nothing_hinted => "Leave it as it is: no send of it was large enough, or none \
-                                    goes through the C library's calls to a socket of the kinds \
-                                    that were named. What difference there is comes of loading the \
-                                    library."
-                .to_owned(),
-            Verdict::Win => "Start it by `ntcopy run` with the same options.".to_owned(),
-            Verdict::Loss => "Leave it as it is.".to_owned(),
-            Verdict::Unresolved => {
-                "Leave it as it is for now, and take more turns (--budget) on a quieter machine."
-                    .to_owned()
-            }
-            Verdict::Equal if self.counted.bypassed_part().unwrap_or(0.0) < MOST => {
-                "Leave it as it is: most of its hinted bytes did not go past the caches, since the \
-                 kernel reads them itself or the socket cannot."
-                    .to_owned()
-            }
-            Verdict::Equal => {
-                "Leave it as it is; `ntcopy bench retention` shows what its sends leave of the \
-                 cache for others on its CPU."
-                    .to_owned()
-            }
-        }
     }
 }
 
@@ -341,32 +254,6 @@ mod tests {
     }
 
     #[test]
-    fn turns_that_differ_by_chance_are_unresolved_until_the_interval_is_narrow() {
-        let figures = [(100, 108), (108, 100), (100, 92), (94, 100), (101, 102), (102, 101)];
-        let wide = outcome(&detailed(&figures, "less", false, 10)).unwrap();
-        assert_eq!(wide.versus.verdict(), Verdict::Unresolved);
-        assert!(
-            wide.sentence().starts_with("Unresolved, by a bar of 3 %: "),
-            "{}",
-            wide.sentence()
-        );
-        assert!(wide.advice().contains("--budget"), "{}", wide.advice());
-        let figures = [(100, 101), (102, 100), (100, 99), (99, 100), (101, 102), (102, 101)];
-        let outcome = outcome(&detailed(&figures, "less", false, 10)).unwrap();
-        assert_eq!(outcome.versus.verdict(), Verdict::Equal);
-        assert!(outcome.sentence().starts_with("Equal: "), "{}", outcome.sentence());
-        assert_eq!(outcome.counted.bypassed_part(), Some(0.25));
-        assert!(outcome.advice().contains("did not go past the caches"), "{}", outcome.advice());
-        let counted = outcome.counted_sentence();
-        assert!(
-            ["40 hinted bytes", "50.0 % of those", "25.0 % of them"]
-                .iter()
-                .all(|words| counted.contains(words)),
-            "{counted}"
-        );
-    }
-
-    #[test]
     fn cpu_time_and_latencies_stand_beside_the_figure() {
         let mut record = detailed(&[(100, 100); 6], "more", true, 10);
         for turn in &mut record.samples {
@@ -385,7 +272,7 @@ mod tests {
             beside
                 .into_iter()
                 .map(|beside| {
-                    let Beside { metric, versus } = beside;
+                    let Beside { metric, versus, .. } = beside;
                     (metric, rounded(versus.median), versus.verdict())
                 })
                 .collect()
@@ -401,10 +288,6 @@ mod tests {
         );
         record.samples.iter_mut().for_each(|turn| turn.bytes = 2_000_000_000);
         assert_eq!(told(&record)[0], ("CPU s per GB: program", 0.1, Verdict::Win));
-        assert_eq!(outcome(&record).unwrap().cpu_sentence(), None);
-        record.cells[0].params.insert(METRIC.to_owned(), LATENCY.into());
-        let sentence = outcome(&record).unwrap().cpu_sentence().unwrap();
-        assert!(sentence.starts_with("CPU s per GB: both: win, 1.67x"), "{sentence}");
     }
 
     #[test]
@@ -416,20 +299,11 @@ mod tests {
             (outcome.versus.verdict(), outcome.verdict()),
             (Verdict::Win, Verdict::Unresolved)
         );
-        assert!(outcome.alike_sentence().unwrap().starts_with("Not fit: "));
         assert_eq!([1.5, 9.0].map(|bar| outcome.reaches(bar)), [None; 2], "of no bar");
         let figures = [(100, 50), (101, 50), (100, 51), (99, 50), (101, 50), (100, 51)];
         let fit = super::outcome(&detailed(&figures, "less", false, 10)).unwrap();
-        assert_eq!(fit.verdict(), Verdict::Win, "{:?}", fit.alike_sentence());
+        assert_eq!(fit.verdict(), Verdict::Win, "{:?}", fit.alike);
         let reached = [1.5, 2.0, 9.0].map(|bar| fit.reaches(bar));
         assert_eq!(reached, [Some(true), None, Some(false)], "{:?}", fit.versus.ci);
-    }
-
-    #[test]
-    fn a_program_that_was_not_hinted_says_so_whatever_the_interval() {
-        let outcome = outcome(&detailed(&[(100, 200); 6], "less", false, 0)).unwrap();
-        assert_eq!(outcome.versus.verdict(), Verdict::Loss);
-        assert!(outcome.counted_sentence().contains("No hinted byte"));
-        assert!(outcome.advice().contains("loading the library"), "{}", outcome.advice());
     }
 }

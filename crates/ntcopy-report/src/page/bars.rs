@@ -54,7 +54,7 @@ pub(super) fn section(records: &[Judged]) -> Markup {
 
 /// What is told of a hot set, part by part.
 fn name(hot: &Hot) -> Vec<String> {
-    let beside = hot.beside.split(", ").map(str::to_owned);
+    let beside = hot.beside.iter().cloned();
     std::iter::once(format!("hot set of {}", hot.size())).chain(beside).collect()
 }
 

@@ -1,10 +1,10 @@
 //! A page that holds two sides against each other.
 
 use maud::html;
-use ntcopy_judge::compare::{Comparison, sentences};
+use ntcopy_judge::compare::Comparison;
 
 use super::{tables, whole};
-use crate::compare::{Side, described, grids, machines};
+use crate::compare::{Side, described, grids, machines, sentences};
 
 /// The page as HTML: what differs in the machines, what it comes to, every cell. `command` is the
 /// command line that made it, which the page states.

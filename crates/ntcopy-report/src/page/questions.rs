@@ -2,10 +2,9 @@
 
 use maud::{Markup, html};
 use ntcopy_judge::Judged;
+use ntcopy_judge::experiments::experiment;
 use ntcopy_record::ExperimentKind;
 use ntcopy_record::lists::grouped;
-
-use crate::experiment;
 
 /// A question, and the numbers of the records that answer it.
 pub(super) struct Question<'a> {
@@ -36,7 +35,7 @@ fn place(experiment: &ExperimentKind) -> usize {
 
 fn words(record: &Judged) -> String {
     let unknown = || format!("Experiment {}", record.header.experiment);
-    experiment::shown(record).question.map_or_else(unknown, str::to_owned)
+    experiment(&record.header.experiment).question.map_or_else(unknown, str::to_owned)
 }
 
 /// What is on the page, with links.

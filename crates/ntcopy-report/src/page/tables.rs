@@ -11,9 +11,8 @@ use crate::view::Grid;
 
 /// The charts and the tables.
 pub(super) fn section(index: usize, record: &Judged) -> Markup {
-    let shown = experiment::shown(record);
-    let charts = curves::all(record, &shown.views(record));
-    let grids = shown.grids(record);
+    let charts = curves::all(record, &experiment::views(record));
+    let grids = experiment::grids(record);
     html! {
         @if record.cells.is_empty() { p { "The record holds no cells." } }
         (figure::built(&format!("r{index}c"), record, &charts))

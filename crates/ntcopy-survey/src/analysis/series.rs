@@ -113,6 +113,8 @@ mod tests {
             baseline: "libc".into(),
             metric: "throughput".into(),
             about: String::new(),
+            words: String::new(),
+            size_of: String::new(),
             size_bytes: None,
         };
         let one = |ratio: f64| One { ratio, low: ratio * 0.9, high: ratio * 1.1 };

@@ -2,10 +2,8 @@
 
 use ntcopy_judge::Ratio;
 use ntcopy_judge::stats::{self, THROUGHPUT, Verdict};
-use ntcopy_record::ExperimentKind;
 use ntcopy_record::foreign::visible;
 use ntcopy_report::text;
-use serde_json::Value;
 
 use crate::analysis::Analysis;
 use crate::analysis::over::Over;
@@ -19,48 +17,15 @@ pub fn count(count: usize, what: &str) -> String {
     format!("{} {what}{plural}", text::thousands(count as f64))
 }
 
-/// A cell's parameters in words: `destination cold, source cold, threads 1`.
-fn about(about: &str) -> String {
-    let (mut rest, mut words) = (about, Vec::new());
-    while let Some((name, tail)) = rest.split_once('=') {
-        let mut values = serde_json::Deserializer::from_str(tail).into_iter::<Value>();
-        let Some(Ok(value)) = values.next() else { break };
-        rest = tail.get(values.byte_offset()..).unwrap_or_default();
-        let name = name.trim();
-        if name == "form" {
-            continue;
-        }
-        let (name, value) = match (name.strip_suffix("_bytes"), value) {
-            (Some(name), Value::Number(bytes)) => {
-                (name, text::size(bytes.as_u64().unwrap_or_default()))
-            }
-            (_, Value::String(value)) => (name, value),
-            (_, value) => (name, value.to_string()),
-        };
-        words.push(format!("{} {value}", name.replace('_', " ")));
-    }
-    words.join(", ")
-}
-
 /// `memcpy: ours relative to libc; threads 1`, and in what, unless it is throughput.
 pub fn question(question: &Question) -> String {
-    let Question { experiment, mode, baseline, metric, .. } = question;
+    let Question { experiment, mode, baseline, metric, words, .. } = question;
     let metric = match metric.as_str() {
         THROUGHPUT => "",
         other => &format!(", {}", stats::words(other)),
     };
-    let about = about(&question.about);
-    let about = if about.is_empty() { about } else { format!("; {about}") };
+    let about = if words.is_empty() { String::new() } else { format!("; {words}") };
     format!("{experiment}: {mode} relative to {baseline}{metric}{about}")
-}
-
-/// What a size is of.
-fn unit(question: &Question) -> &'static str {
-    match ExperimentKind::from(question.experiment.rsplit(' ').next().unwrap_or_default()) {
-        ExperimentKind::Unix | ExperimentKind::Retention => "in flight",
-        ExperimentKind::Http => "asked for",
-        _ => "per call",
-    }
 }
 
 /// `1.31x (1.29-1.33)`; with `*` where that is no interval over machines.
@@ -124,7 +89,7 @@ pub fn unlike(one: &Unlike) -> String {
     let asked = &one.example.question;
     let size = asked
         .size_bytes
-        .map_or(String::new(), |bytes| format!(" at {} {}", text::size(bytes), unit(asked)));
+        .map_or(String::new(), |bytes| format!(" at {} {}", text::size(bytes), asked.size_of));
     format!(
         "typically {} off its model in {}, where {} is usual; {}{size}: {}, its model {}",
         text::percent(one.off - 1.0),
@@ -142,18 +107,4 @@ pub fn differs(one: &Unlike) -> String {
     let words: Vec<String> =
         differs.map(|one| format!("{} {}, others {}", one.what, one.here, one.others)).collect();
     if words.is_empty() { "no recorded fact".to_owned() } else { words.join("; ") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_asked_is_taken_apart() {
-        let words = about(
-            "dataset_bytes=268435456 family=\"unix\" form=\"rounds\" note=\"a b=c\" threads=1",
-        );
-        assert_eq!(words, "dataset 256 MiB, family unix, note a b=c, threads 1");
-        assert_eq!(about(""), "");
-    }
 }

@@ -7,6 +7,7 @@ use ntcopy_judge::Judged;
 use super::index::{Answer, Index};
 use super::{Error, figures};
 use ntcopy_report::summary;
+use ntcopy_report::text::Line;
 
 /// What stands where a machine has no record.
 const NONE: &str = "not measured";
@@ -41,7 +42,8 @@ pub(super) fn output(index: &Index, records: &BTreeMap<String, Judged>) -> Resul
     let [one] = summaries.as_slice() else {
         return Err(Error::Index("answers.output: the records are of several machines".to_owned()));
     };
-    Ok(format!("```text\n{}\n```", one.lines().join("\n")))
+    let lines: Vec<String> = one.lines().iter().map(Line::to_string).collect();
+    Ok(format!("```text\n{}\n```", lines.join("\n")))
 }
 
 /// What a row says, by the signature of the machine.

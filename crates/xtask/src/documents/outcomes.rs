@@ -1,7 +1,7 @@
 //! What each mode came to relative to the baseline, over all cells of a record.
 
 use ntcopy_judge::Judged;
-use ntcopy_judge::claims::{Point, results};
+use ntcopy_judge::claims::{OF_SAMPLES, Point, results};
 use ntcopy_judge::stats::{self, Tally};
 use ntcopy_record::lists::grouped;
 
@@ -13,7 +13,7 @@ pub(super) const HEAD: &str = "| | of | wins-equal-losses | unresolved | median 
 /// A row per mode and metric below one with the title; none where no mode is compared with another.
 /// `modes` are those that are shown; all, if it is empty.
 pub(super) fn rows(record: &Judged, title: &str, modes: &[String]) -> Option<String> {
-    let results = results(record);
+    let results = results(record, OF_SAMPLES);
     let mut groups = grouped(results.iter().map(|one| (one.question, one)));
     let baseline = &record.header.baseline;
     let all = groups.len();

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ntcopy_judge::{Judged, verdict};
+use ntcopy_judge::Judged;
 
 use super::chart::{self, Panel};
 use super::index::{Index, Page, Part};
 use super::{Error, GENERATED, RESULTS, outcomes};
-use ntcopy_report::{table, text};
+use ntcopy_report::{table, text, verdict};
 
 /// All pages and pictures, and the list of them.
 pub(super) fn pages(

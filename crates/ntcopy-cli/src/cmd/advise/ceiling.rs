@@ -10,7 +10,7 @@ use ntcopy_bench::machine;
 use ntcopy_bench::run::Stop;
 use ntcopy_bench::sample;
 use ntcopy_judge::claims::results;
-use ntcopy_judge::stats::{THROUGHPUT, Verdict};
+use ntcopy_judge::stats::{THROUGHPUT, Use, Verdict};
 use ntcopy_judge::{Judged, Ratio, judge};
 use ntcopy_record::units::{Bytes, count};
 use ntcopy_record::{Cell, ExperimentKind, Record, number};
@@ -105,7 +105,7 @@ fn read(place: &Path) -> Option<Vec<Ceiling>> {
 /// By the way of copying nothing that gains most.
 fn of_cell(record: &Judged, cell: &Cell) -> Option<Ceiling> {
     let number = |name: &str| number(&cell.params, name);
-    let all = results(record).into_iter();
+    let all = results(record, &[Use::Judged]).into_iter();
     let ways = all.filter(|one| one.cell == cell && one.question.metric == THROUGHPUT);
     let best = ways.max_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio))?;
     let (mode, ratio) = (best.question.mode.to_owned(), best.versus.result());

@@ -1,31 +1,39 @@
 //! Turns results into plain sentences. Pure functions of records.
 
-use crate::claims::{
-    Claim, IN_FLIGHT, Point, Question, cells, hint, least, results, tally, wins_from,
+mod footprint;
+mod turns;
+
+use ntcopy_judge::claims::{
+    Claim, IN_FLIGHT, OF_SAMPLES, Point, Question, against_best, hint, least, results, tally,
+    wins_from,
 };
-use crate::judged::{CEILING, Judged, OURS};
-use crate::stats::footprint::LevelFigures;
-use crate::stats::{self, METRICS, THROUGHPUT, Use, Verdict, Versus, WALKS, words};
+use ntcopy_judge::experiments::{Of, experiment};
+use ntcopy_judge::params::cell_words;
+use ntcopy_judge::stats::{METRICS, MIN_PAIRS, THROUGHPUT, Use, Verdict, Versus, WALKS, words};
+use ntcopy_judge::{CEILING, Judged};
 use ntcopy_record::lists::grouped;
 use ntcopy_record::units::{count, percent, sentence};
-use ntcopy_record::{ExperimentKind, LookEnd, Sends};
+use ntcopy_record::{LookEnd, Sends};
+
+pub(crate) use turns::{advice, said_of};
 
 /// What the record says, in a few sentences: one for each metric of each mode that was compared or
 /// should have been, and one for what went wrong.
 #[must_use]
 pub fn sentences(record: &Judged) -> Vec<String> {
+    let of = experiment(&record.header.experiment).of;
     if let Some(why) = &record.header.not_a_timing {
         let mut said = vec![format!("These are not timings ({why}), so there is no verdict.")];
-        if record.header.experiment == ExperimentKind::Try {
+        if of == Of::Turns {
             said.extend(turns_sentences(record).into_iter().skip(1));
         }
         said.extend(trouble(record));
         return said;
     }
-    let mut sentences = match record.header.experiment {
-        ExperimentKind::Try => turns_sentences(record),
-        ExperimentKind::Footprint => footprint_sentences(record),
-        _ => comparison(record),
+    let mut sentences = match of {
+        Of::Turns => turns_sentences(record),
+        Of::Calls => footprint_sentences(record),
+        Of::Cells => comparison(record),
     };
     sentences.extend(parts_of_ceiling(record));
     sentences.extend(unanswered(record));
@@ -70,7 +78,7 @@ fn answer(record: &Judged, question: Question<'_>) -> Option<String> {
     let points: Vec<Point<'_>> = record.cells.iter().filter_map(of_cell).collect();
     let Question { mode, other, metric } = question;
     let most = points.iter().max_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio))?;
-    let (least, most) = (least(&points)?.in_words(), most.in_words());
+    let (least, most) = (in_words(least(&points)?), in_words(most));
     let head = format!("{mode} relative to {other}, {}: ", words(metric));
     if record.header.sends(mode) == Sends::Idle {
         let most = if points.len() > 1 { format!(" to {most}") } else { String::new() };
@@ -87,8 +95,13 @@ fn answer(record: &Judged, question: Question<'_>) -> Option<String> {
     Some(format!(
         "{head}{} among {}, from {least} to {most}{from}.",
         tally(&points).words(words),
-        cells(points.len()),
+        count(points.len(), "cell"),
     ))
+}
+
+/// `1.31x (1.28-1.35) [objects of 1 MiB, 64 MiB in flight]`
+fn in_words(point: &Point<'_>) -> String {
+    format!("{} [{}]", point.versus.result(), cell_words(&point.cell.params))
 }
 
 /// The modes beside the baseline that the record mentions.
@@ -105,7 +118,7 @@ fn no_result(record: &Judged, mode: &str) -> String {
     match record.unavailable.iter().find(|line| line.mode == mode) {
         Some(line) => format!("{mode} was not measured: {}.", line.why.trim_end_matches('.')),
         None => {
-            format!("{mode} has no result: fewer than {} good pairs of samples.", stats::MIN_PAIRS)
+            format!("{mode} has no result: fewer than {} good pairs of samples.", MIN_PAIRS)
         }
     }
 }
@@ -113,17 +126,13 @@ fn no_result(record: &Judged, mode: &str) -> String {
 /// The library's own way against the best peer of each cell that has enough pairs of both: mean and
 /// worst.
 fn against_peers(record: &Judged) -> Option<String> {
-    let against_best = record.cells.iter().filter_map(|cell| {
-        let other = record.best_peer(cell.cell)?;
-        Question { mode: OURS[0], other, metric: THROUGHPUT }.of(record, cell)
-    });
-    let points: Vec<Point<'_>> = against_best.collect();
+    let points = against_best(record);
     let (mean, worst) = (Claim::of(&points)?, least(&points)?);
     Some(format!(
         "Over {} ours is at {mean} of the best peer of each (geometric mean); worst, against {}, {}.",
-        cells(points.len()),
+        count(points.len(), "cell"),
         worst.question.other,
-        worst.in_words(),
+        in_words(worst),
     ))
 }
 
@@ -149,7 +158,7 @@ fn parts_of_ceiling(record: &Judged) -> Vec<String> {
 /// Whether requests were left without an answer: then the rate was too much for a mode.
 fn unanswered(record: &Judged) -> Option<String> {
     let all = record.cells.iter().flat_map(|cell| record.measured(cell));
-    let left = all.map(|one| (one.mode, one.unanswered()));
+    let left = all.map(|one| (one.mode, one.unanswered));
     let left: Vec<(&str, u64)> = left.filter(|(_, unanswered)| *unanswered > 0).collect();
     let total: u64 = left.iter().map(|(_, unanswered)| unanswered).sum();
     let mut modes: Vec<&str> = left.into_iter().map(|(mode, _)| mode).collect();
@@ -179,12 +188,7 @@ fn behind(record: &Judged) -> Option<String> {
 /// For each level of the caches, how far known displacers are off; what the calls displaced is in
 /// the table.
 fn footprint_sentences(record: &Judged) -> Vec<String> {
-    let of_level = |level: &LevelFigures| {
-        let (name, least) = (&level.level, level.least_lines);
-        let seen = format!("{name}: fewer than {least:.0} lines read cannot be seen.");
-        [format!("{name}: {}", level.sentence()), seen]
-    };
-    let mut said: Vec<String> = record.levels.iter().flat_map(of_level).collect();
+    let mut said: Vec<String> = record.levels.iter().flat_map(footprint::sentences).collect();
     if said.is_empty() {
         said.push("No level of the caches could be measured.".to_owned());
     }
@@ -194,13 +198,7 @@ fn footprint_sentences(record: &Judged) -> Vec<String> {
 /// The verdict on a program's turns, what the kernel counted, and what to do.
 fn turns_sentences(record: &Judged) -> Vec<String> {
     match &record.outcome {
-        Some(outcome) => {
-            let mut said = vec![outcome.sentence()];
-            said.extend(outcome.cpu_sentence());
-            said.extend(outcome.alike_sentence());
-            said.extend([outcome.counted_sentence(), outcome.advice()]);
-            said
-        }
+        Some(outcome) => turns::sentences(outcome),
         None => vec![format!(
             "No verdict: the record holds {} good turns, and five pairs make one.",
             record.samples
@@ -224,7 +222,7 @@ fn pacing_sentence(record: &Judged) -> Option<String> {
 
 /// One sentence of all results whose interval is too wide to say anything; none where there are none.
 fn unresolved(record: &Judged) -> Option<String> {
-    let mut all = results(record);
+    let mut all = results(record, OF_SAMPLES);
     all.retain(|result| record.header.sends(result.question.mode) != Sends::Idle);
     let wide = all.iter().map(|result| result.versus);
     let wide: Vec<&Versus> =

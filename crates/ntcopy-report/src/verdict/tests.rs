@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::judge;
+use ntcopy_judge::judge;
 use ntcopy_record::testing::{self, crossover, error, pairs, proxied, rated, record, unavailable};
 use ntcopy_record::{Kernel, Look, Mode, Params, Record, Sample};
 
