@@ -40,7 +40,7 @@ pub struct Calibration {
 pub fn calibrate(
     resources: &Resources,
     region_bytes: Option<u64>,
-    setup: &Setup,
+    setup: &Setup<'_>,
     progress: &mut Progress,
 ) -> Result<Calibration, Failure> {
     let begin = Instant::now();

@@ -5,10 +5,12 @@ macro_rules! reads_defaults {
     () => {
         /// The defaults, with those of `--quick` in the place of others if it is given.
         pub fn defaults(is_quick: bool) -> &'static Defaults {
-            static DEFAULTS: std::sync::LazyLock<[Defaults; 2]> = std::sync::LazyLock::new(|| {
-                [false, true].map(|is_quick| crate::experiment::read(DEFAULTS_TOML, is_quick))
-            });
-            &DEFAULTS[usize::from(is_quick)]
+            use std::sync::LazyLock;
+            static USUAL: LazyLock<Defaults> =
+                LazyLock::new(|| crate::experiment::read(DEFAULTS_TOML, false));
+            static QUICK: LazyLock<Defaults> =
+                LazyLock::new(|| crate::experiment::read(DEFAULTS_TOML, true));
+            if is_quick { &QUICK } else { &USUAL }
         }
     };
 }

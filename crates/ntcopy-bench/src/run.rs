@@ -45,4 +45,4 @@ pub(crate) use poll::{Poll, TURN};
 pub use preflight::{preflight, unavailable};
 pub use rig::{Clocked, Rig, RigOptions};
 pub(crate) use sockets::{allow_files, can_have_send_buffer};
-pub use stop::Stop;
+pub use stop::{Patience, Stop};

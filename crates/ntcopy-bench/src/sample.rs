@@ -71,10 +71,12 @@ pub(crate) fn cpu_phases<const N: usize>(
 /// The sample that a window comes to, with the kernel's counters of the whole run, if they were
 /// held against it; `latencies` is what its answers' times are called.
 pub(crate) fn window_sample<const N: usize>(
-    (at, mode): (At, impl Display),
+    at: At,
+    mode: impl Display,
     processes: [&str; N],
     window: Window<N>,
-    (latencies, mut counters): (&str, BTreeMap<String, u64>),
+    latencies: &str,
+    mut counters: BTreeMap<String, u64>,
 ) -> Sample {
     let mut series = BTreeMap::from([("answered".to_owned(), vec![window.answered])]);
     if !counters.is_empty() {

@@ -30,11 +30,11 @@ impl<'a> Meter<'a> {
     pub fn start(
         resources: &Resources,
         region_bytes: u64,
-        setup: &Setup,
+        setup: &Setup<'_>,
         progress: &'a mut Progress,
     ) -> Result<Meter<'a>, Failure> {
-        let (ways, extent) = (vec![Way::Libc], (ROUNDS, 8));
-        let plan = BulkPlan::new("calibrate".into(), ways, extent, Pages::Huge, resources);
+        let (name, ways) = ("calibrate".into(), vec![Way::Libc]);
+        let plan = BulkPlan::new(name, ways, ROUNDS, 8, Pages::Huge, resources);
         let mut plan = plan.map_err(|error| Failure::Limit(error.to_string()))?;
         plan.warm_up = Duration::from_millis(3);
         plan.cold_warm_up_bytes = COLD_WARM_UP_BYTES.min(region_bytes);
@@ -65,14 +65,14 @@ impl<'a> Meter<'a> {
     ) -> Result<Vec<Vec<f64>>, Failure> {
         let name = name(task);
         self.progress.at(&format!("{name}, {}", Bytes(size_bytes)));
-        let cell = BulkCell { task, size_bytes, threads: 1, left_out: None };
+        let cell = BulkCell::new(task, size_bytes, 1);
         self.worker.cell(&cell)?;
         ways.iter().try_for_each(|way| self.worker.verify(*way, false).map(drop))?;
         let mut rates = vec![Vec::new(); ways.len()];
         let order: Vec<usize> = (0..ways.len()).collect();
         for round in 0..ROUNDS {
             for at in group_order(&order, round) {
-                let traffic = self.worker.sample(ways[at], (&self.plan, &cell))?;
+                let traffic = self.worker.sample(ways[at], &self.plan, &cell)?;
                 rates[at].push(traffic.bytes as f64 * 1e9 / traffic.elapsed_ns as f64);
             }
         }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::experiment::bulk::{Heat, PAGE_BYTES, Pages, ReadBack, Task};
 use crate::experiment::{LINE_BYTES, size};
-use crate::plan::bulk::{BulkPlan, Resources, check_sizes, threads, ways};
+use crate::plan::bulk::{BulkCell, BulkPlan, Resources, check_sizes, threads, ways};
 use crate::plan::{PlanError, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memcpy.toml");
@@ -88,8 +88,14 @@ pub fn plan(
     if region == 0 {
         return Err(PlanError::zero("region"));
     }
-    let extent = (settings.pairs.unwrap_or(defaults.pairs), defaults.sample_ms);
-    let mut plan = BulkPlan::new(ExperimentKind::Memcpy, ways, extent, settings.pages, resources)?;
+    let mut plan = BulkPlan::new(
+        ExperimentKind::Memcpy,
+        ways,
+        settings.pairs.unwrap_or(defaults.pairs),
+        defaults.sample_ms,
+        settings.pages,
+        resources,
+    )?;
     plan.warm_up = Duration::from_millis(defaults.warm_up_ms);
     plan.cold_warm_up_bytes = resources.llc_bytes.min(defaults.most_warm_up_bytes).min(region);
     plan.tuned_threshold_bytes = tuned_threshold_bytes;
@@ -98,7 +104,9 @@ pub fn plan(
         for task in tasks.iter().copied() {
             for size_bytes in sizes.iter().copied() {
                 let slots = u64::from(threads) * size_bytes.next_multiple_of(LINE_BYTES);
-                plan.add((task, size_bytes, threads), sides(task, slots, region), resources);
+                let cell = BulkCell::new(task, size_bytes, threads);
+                let [source, destination] = sides(task, slots, region);
+                plan.add(cell, source, destination, resources);
             }
         }
     }
@@ -139,7 +147,7 @@ fn sides(task: Task, slots: u64, region: u64) -> [u64; 2] {
 mod tests {
     use super::*;
     use crate::experiment::bulk::Way;
-    use crate::plan::bulk::{BulkCell, test_resources};
+    use crate::plan::bulk::test_resources;
 
     const GIB: u64 = 1 << 30;
 

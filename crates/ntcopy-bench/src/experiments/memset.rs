@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::experiment::bulk::{Heat, Pages, Task, Way};
 use crate::experiment::{LINE_BYTES, size};
-use crate::plan::bulk::{BulkPlan, Resources, check_sizes, threads, ways};
+use crate::plan::bulk::{BulkCell, BulkPlan, Resources, check_sizes, threads, ways};
 use crate::plan::{PlanError, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memset.toml");
@@ -73,14 +73,20 @@ pub fn plan(
     if settings.modes.is_empty() {
         ways.retain(|way| stores(*way, task));
     }
-    let extent = (settings.pairs.unwrap_or(defaults.pairs), defaults.sample_ms);
-    let mut plan = BulkPlan::new(ExperimentKind::Memset, ways, extent, settings.pages, resources)?;
+    let mut plan = BulkPlan::new(
+        ExperimentKind::Memset,
+        ways,
+        settings.pairs.unwrap_or(defaults.pairs),
+        defaults.sample_ms,
+        settings.pages,
+        resources,
+    )?;
     plan.warm_up = Duration::from_millis(defaults.warm_up_ms);
     plan.tuned_threshold_bytes = tuned_threshold_bytes;
     for threads in threads {
         for size_bytes in sizes.iter().copied() {
             let needed = u64::from(threads) * size_bytes.next_multiple_of(LINE_BYTES);
-            plan.add((task, size_bytes, threads), [0, needed], resources);
+            plan.add(BulkCell::new(task, size_bytes, threads), 0, needed, resources);
         }
     }
     Ok(plan)

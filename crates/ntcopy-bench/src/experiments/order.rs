@@ -4,7 +4,7 @@ use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
 use crate::experiment::bulk::{ELEMENT_BYTES, MatrixTask, Pages, Task};
-use crate::plan::bulk::{BulkPlan, Resources, check_sizes, ways};
+use crate::plan::bulk::{BulkCell, BulkPlan, Resources, check_sizes, ways};
 use crate::plan::{PlanError, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/order.toml");
@@ -54,11 +54,18 @@ pub fn plan(settings: &Settings, resources: &Resources) -> Result<BulkPlan, Plan
     let tasks = or(&settings.tasks, &defaults.tasks);
     let peers = or(&settings.modes, &defaults.peers);
     let ways = ways(&defaults.baseline, &peers, Task::Matrix(MatrixTask::Sum))?;
-    let extent = (settings.pairs.unwrap_or(defaults.pairs), defaults.sample_ms);
-    let mut plan = BulkPlan::new(ExperimentKind::Order, ways, extent, settings.pages, resources)?;
+    let mut plan = BulkPlan::new(
+        ExperimentKind::Order,
+        ways,
+        settings.pairs.unwrap_or(defaults.pairs),
+        defaults.sample_ms,
+        settings.pages,
+        resources,
+    )?;
     for size_bytes in sides.iter().map(bytes) {
         for task in &tasks {
-            plan.add((Task::Matrix(*task), size_bytes, 1), [size_bytes; 2], resources);
+            let cell = BulkCell::new(Task::Matrix(*task), size_bytes, 1);
+            plan.add(cell, size_bytes, size_bytes, resources);
         }
     }
     Ok(plan)

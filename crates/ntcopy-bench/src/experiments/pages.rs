@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::experiment::bulk::{Action, PAGE_BYTES, Pages, ReadBack, Task};
 use crate::experiment::{reads_defaults, size};
-use crate::plan::bulk::{BulkPlan, Resources, check_pages, ways};
+use crate::plan::bulk::{BulkCell, BulkPlan, Resources, check_pages, ways};
 use crate::plan::{PlanError, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pages.toml");
@@ -82,15 +82,21 @@ pub fn plan(settings: &Settings, resources: &Resources) -> Result<BulkPlan, Plan
     let buffers = buffers(settings, resources)?;
     let any = Task::Pages { action: Action::Copy, read_back: ReadBack::None };
     let ways = ways(&defaults.baseline, &or(&settings.modes, &defaults.peers), any)?;
-    let extent = (settings.pairs.unwrap_or(all.pairs), defaults.sample_ms);
-    let mut plan = BulkPlan::new(ExperimentKind::Pages, ways, extent, Pages::Huge, resources)?;
+    let mut plan = BulkPlan::new(
+        ExperimentKind::Pages,
+        ways,
+        settings.pairs.unwrap_or(all.pairs),
+        defaults.sample_ms,
+        Pages::Huge,
+        resources,
+    )?;
     plan.warm_up = Duration::from_millis(defaults.warm_up_ms);
     for action in or(&settings.actions, &defaults.actions) {
         for read_back in or(&settings.read_back, &defaults.read_back) {
             for size_bytes in buffers.iter().copied() {
                 let source = if action == Action::Copy { size_bytes } else { 0 };
                 let task = Task::Pages { action, read_back };
-                plan.add((task, size_bytes, 1), [source, size_bytes], resources);
+                plan.add(BulkCell::new(task, size_bytes, 1), source, size_bytes, resources);
             }
         }
     }
@@ -117,7 +123,7 @@ fn buffers(settings: &Settings, resources: &Resources) -> Result<Vec<u64>, PlanE
 mod tests {
     use super::fork::{ForkMode, User};
     use super::*;
-    use crate::plan::bulk::{BulkCell, test_resources};
+    use crate::plan::bulk::test_resources;
 
     const GIB: u64 = 1 << 30;
 

@@ -30,8 +30,8 @@ pub use self::printed::Expression;
 use self::program::{Ended, Output, Program, adopt_orphans};
 use crate::plan::group_order;
 use crate::run::proof::Proof;
-use crate::run::{Failure, Stop, ns};
-use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording};
+use crate::run::{Failure, Patience, ns};
+use crate::sample::driver::{At, Context, Experiment, Groups, Halt, Lanes, Recording};
 use crate::sample::{MeasureError, Outcome, named};
 pub use ntcopy_judge::stats::turns::{HINTED, PLAIN};
 
@@ -119,8 +119,7 @@ impl Experiment for Plan {
         adopt_orphans()?;
         let mut recording = Recording::begin(self, context)?;
         recording.expect(2 * u64::from(self.pairs));
-        let (patience, stop) = (recording.options.patience, recording.stop);
-        let mut turns = Turns { plan: self, patience, stop, is_warm: false };
+        let mut turns = Turns { plan: self, patience: recording.patience(), is_warm: false };
         recording.cells(0..1, |recording, _| {
             recording.cell(0, params(self))?;
             recording.at("warming up");
@@ -132,7 +131,8 @@ impl Experiment for Plan {
             }
             turns.is_warm = true;
             let order = group_order(&[PLAIN, HINTED], self.first_pair);
-            recording.groups(&mut turns, (&order, order.clone()), (&[(0, "turns")], self.pairs))
+            let (alive, cells) = (order.clone(), &[(0, "turns")]);
+            recording.groups(&mut turns, Groups { modes: &order, alive, cells, pairs: self.pairs })
         })?;
         recording.end()
     }
@@ -140,8 +140,7 @@ impl Experiment for Plan {
 
 struct Turns<'a> {
     plan: &'a Plan,
-    patience: Duration,
-    stop: &'a Stop,
+    patience: Patience<'a>,
     /// Whether there was a turn of each way.
     is_warm: bool,
 }
@@ -170,7 +169,7 @@ impl Lanes for Turns<'_> {
         failure: Failure,
         recording: &mut Recording<'_>,
     ) -> Result<bool, Halt> {
-        self.stop.check()?;
+        self.patience.stop.check()?;
         let how = match (mode, self.is_warm) {
             (HINTED, _) => "hinted, it fails where it ran as it is",
             (_, true) => "as it is, it fails where it ran before",
@@ -183,9 +182,9 @@ impl Lanes for Turns<'_> {
 
 impl Turns<'_> {
     fn turn(&self, mode: &str) -> Result<Turn, Failure> {
-        let Turns { plan, patience, stop, .. } = *self;
+        let Turns { plan, patience, .. } = *self;
         if let Some(line) = &plan.prepare {
-            Program::shell(line, Output::Dropped)?.finish(patience, stop)?;
+            Program::shell(line, Output::Dropped)?.finish(patience)?;
         }
         let proof = Proof::begin(None)?;
         let hinting = (mode == HINTED).then_some(&plan.hinting);
@@ -212,29 +211,29 @@ impl Turns<'_> {
     }
 
     fn alone(&self, hinting: Option<&How>) -> Result<Done, Failure> {
-        let Turns { plan, patience, stop, .. } = *self;
+        let Turns { plan, patience, .. } = *self;
         let keeps = if plan.metric == Metric::Time { Output::Dropped } else { Output::Kept };
         let cpu = CpuOfChildren::begin();
         let program = Program::start(&plan.program, environment(hinting), keeps)?;
         let follower = hinting.and_then(|how| how.from_outside.as_ref());
         let follower = follower.map(|outside| outside.follow(program.pid())).transpose()?;
-        let ended = program.finish_unasked(patience, stop)?;
+        let ended = program.finish_unasked(patience)?;
         drop(follower);
         Ok(Done { ended, program_ns: cpu.used_ns(), load_ns: 0 })
     }
 
     fn under_load(&self, load: &str, hinting: Option<&How>) -> Result<Done, Failure> {
-        let Turns { plan, patience, stop, .. } = *self;
+        let Turns { plan, patience, .. } = *self;
         let mut server = Program::start(&plan.program, environment(hinting), Output::Dropped)?;
-        let ready = server.is_ready(plan.ready.as_deref(), patience, stop);
+        let ready = server.is_ready(plan.ready.as_deref(), patience);
         ready.map_err(|failure| with_old_socket(failure, &plan.program))?;
         if let Some(outside) = hinting.and_then(|how| how.from_outside.as_ref()) {
-            outside.once(server.pid(), patience, stop)?;
+            outside.once(server.pid(), patience)?;
         }
         let left = server.sockets()?;
         let before = server.cpu_ns()?;
         let cpu = CpuOfChildren::begin();
-        let ended = Program::shell(load, Output::Kept)?.finish(patience, stop)?;
+        let ended = Program::shell(load, Output::Kept)?.finish(patience)?;
         let load_ns = cpu.used_ns();
         let program_ns = server.cpu_ns()?.saturating_sub(before);
         server.still_runs()?;

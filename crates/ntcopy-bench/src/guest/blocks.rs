@@ -14,7 +14,7 @@ use ntcopy_record::{ExperimentKind, ReadError, Record, RunError, Sample, word};
 
 use super::Request;
 use crate::run::Failure;
-use crate::sample::driver::{At, Context, Halt, Lanes, Recording};
+use crate::sample::driver::{At, Context, Groups, Halt, Lanes, Recording};
 use crate::sample::{MeasureError, Outcome, named};
 
 /// Why there is no record, or only the beginning of one.
@@ -70,15 +70,16 @@ pub fn measure(
     let [cell] = &first.cells[..] else { return Err(BlocksError::NothingMeasured(1)) };
     let params = cell.params.clone();
     boots.is_less_better = word(&params, BETTER) == Some("less");
-    let identity = (ExperimentKind::Try, named(&[PLAIN, HINTED]));
     let machine = first.machine.clone();
     boots.next = Some(first);
-    let mut recording = Recording::open(identity, Context { machine, ..context })?;
+    let modes = [PLAIN, HINTED];
+    let context = Context { machine, ..context };
+    let mut recording = Recording::open(ExperimentKind::Try, named(&modes), context)?;
     recording.expect(2 * u64::from(pairs));
     let measured = recording.cells(0..1, |recording, _| {
         recording.cell(0, params.clone())?;
-        let modes = [PLAIN, HINTED];
-        recording.groups(&mut boots, (&modes, modes.into()), (&[(0, "boots")], pairs))
+        let cells = &[(0, "boots")];
+        recording.groups(&mut boots, Groups { modes: &modes, alive: modes.into(), cells, pairs })
     });
     match boots.failed {
         Some(error) => Err(error),
@@ -132,14 +133,14 @@ impl Lanes for Boots<'_> {
 
     fn begin_group(
         &mut self,
-        (_, pair): (u32, u32),
+        at: At,
         _order: &mut Vec<&'static str>,
         _recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
-        if pair == 0 {
+        if at.pair == 0 {
             return Ok(());
         }
-        match self.boot(pair) {
+        match self.boot(at.pair) {
             Ok(record) => self.next = Some(record),
             Err(BlocksError::Guest(Error::Interrupted(_))) => return Err(Halt::Stopped),
             Err(error) => {

@@ -54,6 +54,10 @@ pub struct BulkCell {
 }
 
 impl BulkCell {
+    pub(crate) fn new(task: Task, size_bytes: u64, threads: u32) -> BulkCell {
+        BulkCell { task, size_bytes, threads, left_out: None }
+    }
+
     pub fn params(&self, plan: &BulkPlan) -> Params {
         let cpus: Vec<String> =
             plan.cpus.iter().take(self.threads as usize).map(ToString::to_string).collect();
@@ -126,7 +130,8 @@ impl BulkPlan {
     pub(crate) fn new(
         experiment: ExperimentKind,
         ways: Vec<Way>,
-        (pairs, sample_ms): (u32, u64),
+        pairs: u32,
+        sample_ms: u64,
         pages: Pages,
         resources: &Resources,
     ) -> Result<BulkPlan, PlanError> {
@@ -149,8 +154,9 @@ impl BulkPlan {
     /// Adds a cell, and the memory of its two sides; without that memory, the reason.
     pub(crate) fn add(
         &mut self,
-        (task, size_bytes, threads): (Task, u64, u32),
-        [source_bytes, destination_bytes]: [u64; 2],
+        mut cell: BulkCell,
+        source_bytes: u64,
+        destination_bytes: u64,
         resources: &Resources,
     ) {
         // The process with another threshold has memory of its own.
@@ -159,7 +165,7 @@ impl BulkPlan {
         let available = resources.available_bytes;
         // The rest of the system goes on.
         let is_too_much = needed > available / 4 * 3;
-        let left_out = is_too_much.then(|| {
+        cell.left_out = is_too_much.then(|| {
             format!(
                 "needs {} MiB of memory, and of the {} MiB that are available no more than three \
                  quarters are taken",
@@ -171,7 +177,7 @@ impl BulkPlan {
             self.source_bytes = self.source_bytes.max(source_bytes);
             self.destination_bytes = self.destination_bytes.max(destination_bytes);
         }
-        self.cells.push(BulkCell { task, size_bytes, threads, left_out });
+        self.cells.push(cell);
     }
 
     pub fn samples(&self) -> u64 {

@@ -136,7 +136,8 @@ pub fn every<A: Asks>(asks: &mut A, times: u64) -> Result<u64, Failure> {
 /// `times_answers`: a clock is read for each answer, and how long each took is kept.
 pub fn closed<A: Asks, const N: usize>(
     asks: &mut A,
-    (warm_up, clocked): (Duration, Duration),
+    warm_up: Duration,
+    clocked: Duration,
     times_answers: bool,
     meter: Meter<'_, N>,
 ) -> Result<Window<N>, Failure> {

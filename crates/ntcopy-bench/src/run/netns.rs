@@ -163,9 +163,9 @@ fn leave() -> Result<(), Failure> {
     match unshare(UnshareFlags::NEWNET) {
         Ok(()) => Ok(()),
         Err(Errno::PERM) => {
-            let ids = (geteuid().as_raw(), getegid().as_raw());
+            let (user, group) = (geteuid().as_raw(), getegid().as_raw());
             unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNET).map_err(no_namespace)?;
-            become_root(ids)
+            become_root(user, group)
         }
         Err(errno) => Err(no_namespace(errno)),
     }
@@ -179,7 +179,7 @@ fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
 
 /// In a new user namespace: what this process is outside is root inside. A program that it starts
 /// would lose the right to do anything there otherwise.
-fn become_root((user, group): (u32, u32)) -> Result<(), Failure> {
+fn become_root(user: u32, group: u32) -> Result<(), Failure> {
     // Not there before Linux 3.19, and then not needed.
     let _ = fs::write("/proc/self/setgroups", "deny");
     for (file, id) in [("uid_map", user), ("gid_map", group)] {

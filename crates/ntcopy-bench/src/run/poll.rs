@@ -7,7 +7,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-use super::{Failure, Stop, ns};
+use super::{Failure, Patience, Stop, ns};
 
 /// Events that are taken at a time.
 const EVENTS: usize = 256;
@@ -27,13 +27,13 @@ pub struct Poll {
 }
 
 impl Poll {
-    pub fn new((patience, stop): (Duration, &Stop), likely: &'static str) -> Result<Poll, Failure> {
+    pub fn new(patience: Patience<'_>, likely: &'static str) -> Result<Poll, Failure> {
         let epoll =
             epoll::create(CreateFlags::CLOEXEC).map_err(Failure::os("cannot make an epoll"))?;
         let events =
             vec![Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; EVENTS];
-        let (begun, stop) = (Instant::now(), stop.clone());
-        Ok(Poll { epoll, events, begun, heard_ns: 0, patience, likely, stop })
+        let (begun, stop) = (Instant::now(), patience.stop.clone());
+        Ok(Poll { epoll, events, begun, heard_ns: 0, patience: patience.limit, likely, stop })
     }
 
     /// Waits for what there is to read from now on. Closed, it leaves by itself.

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::link::{self, Received, SOCKETS_A_MESSAGE};
-use super::{Failure, Stop, WrongByte};
+use super::{Failure, Patience, Stop, WrongByte};
 
 /// How long a process that closed its line may take to be gone.
 const LAST_BREATH: Duration = Duration::from_secs(2);
@@ -108,7 +108,7 @@ impl<O: Serialize, R: DeserializeOwned + Debug> Process<O, R> {
     pub fn start(
         name: &'static str,
         args: &[String],
-        (patience, stop): (Duration, &Stop),
+        Patience { limit: patience, stop }: Patience<'_>,
         spawn: impl FnOnce(&mut Command) -> Result<io::Result<Child>, Failure>,
     ) -> Result<Process<O, R>, Failure> {
         let (line, theirs) = link::pair().map_err(Failure::os("cannot make a socket pair"))?;

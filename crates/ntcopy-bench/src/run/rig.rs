@@ -18,7 +18,7 @@ use super::pipe::Pipe;
 use super::process::Process;
 use super::proof::{Due, Proof};
 use super::send::{self, Sender};
-use super::{Failure, Stop, cpus, link, pattern, sockets};
+use super::{Failure, Patience, Stop, cpus, link, pattern, sockets};
 use crate::experiment::Mode;
 use crate::hardware::Hardware;
 use crate::plan::{CellPlan, Form};
@@ -81,7 +81,9 @@ impl Rig {
         let patience = options.patience;
         let (name, args) = ("the reading process", &options.reader_args);
         let mut reader: Reader =
-            Process::start(name, args, (patience, stop), |command| Ok(command.spawn()))?;
+            Process::start(name, args, Patience { limit: patience, stop }, |command| {
+                Ok(command.spawn())
+            })?;
         let pipe_bytes = cell.pipe_bytes.unwrap_or(Pipe::bytes_for_object(cell.object_bytes));
         let order = Order::SetUp {
             cpu: cell.cpus.reader,
@@ -337,8 +339,7 @@ impl Rig {
         if drained != bytes {
             return Err(Failure::Lost { sent: bytes, drained });
         }
-        let (phases_ns, counters, series) = Default::default();
-        Ok(Clocked { bytes, elapsed_ns, phases_ns, counters, series })
+        Ok(Clocked { bytes, elapsed_ns, ..Clocked::default() })
     }
 
     fn send_next(&mut self, socket: usize, mode: Mode) -> Result<(), Failure> {

@@ -2,10 +2,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Failure;
+
+/// How long something may take, and the signals that end it sooner.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience<'a> {
+    pub limit: Duration,
+    pub stop: &'a Stop,
+}
 
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicUsize>);

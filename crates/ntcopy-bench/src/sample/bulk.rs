@@ -4,7 +4,7 @@ use ntcopy_judge::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Mode, Params, Sample};
 
-use super::driver::{At, Context, Experiment, Halt, Lanes, Recording, available, index};
+use super::driver::{At, Context, Experiment, Groups, Halt, Lanes, Recording, available, index};
 use super::{MeasureError, Outcome, named};
 use crate::experiment::bulk::{ReadBack, Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan};
@@ -43,8 +43,8 @@ impl Experiment for BulkPlan {
             let cell = &plan.cells[number];
             match &cell.left_out {
                 Some(why) => {
-                    let cell = (index(number), cell.params(&plan));
-                    Ok(recording.leave_out(cell, &plan.ways, why)?)
+                    let params = cell.params(&plan);
+                    Ok(recording.leave_out(index(number), params, &plan.ways, why)?)
                 }
                 None => measure_cell(&plan, index(number), &mut workers, recording),
             }
@@ -54,13 +54,8 @@ impl Experiment for BulkPlan {
 }
 
 fn start(plan: &BulkPlan, recording: &Recording<'_>) -> Result<Workers, Failure> {
-    let options = recording.options;
-    let setup = |tuned_threshold_bytes| Setup {
-        args: options.worker_args.clone(),
-        patience: options.patience,
-        tuned_threshold_bytes,
-        stop: recording.stop.clone(),
-    };
+    let (args, patience) = (&recording.options.worker_args, recording.patience());
+    let setup = |tuned_threshold_bytes| Setup { args, patience, tuned_threshold_bytes };
     let plain = Worker::start(&setup(None), plan)?;
     let tuned = match (plan.ways.contains(&Way::LibcTuned), plan.tuned_threshold_bytes) {
         (false, _) => Err("it was not asked for".to_owned()),
@@ -127,7 +122,9 @@ fn measure_cell(
             recording.unavailable(way, why, Some(number))?;
         }
     }
-    recording.groups(&mut lanes, (&plan.ways, alive), (&[(number, &what)], plan.pairs))?;
+    let BulkPlan { ways: modes, pairs, .. } = plan;
+    let groups = Groups { modes, alive, cells: &[(number, &what)], pairs: *pairs };
+    recording.groups(&mut lanes, groups)?;
     Ok(stop.check()?)
 }
 
@@ -140,8 +137,8 @@ impl Lanes for WayLanes<'_> {
 
     fn sample(&mut self, way: Way, at: At) -> Result<Sample, Failure> {
         self.stop.check()?;
-        let about = (self.plan, self.cell);
-        let Traffic { bytes, elapsed_ns, counters } = self.worker(way).sample(way, about)?;
+        let (plan, cell) = (self.plan, self.cell);
+        let Traffic { bytes, elapsed_ns, counters } = self.worker(way).sample(way, plan, cell)?;
         Ok(Sample { counters, ..at.sample(way, bytes, elapsed_ns) })
     }
 }

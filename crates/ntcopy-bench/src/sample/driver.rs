@@ -14,7 +14,7 @@ use ntcopy_record::{
 use super::resolved::Pairs;
 use super::{MeasureError, Outcome, Progress, WriteError, Writer, default_place, id};
 use crate::plan::group_order;
-use crate::run::{Failure, Stop, unix_now_ns};
+use crate::run::{Failure, Patience, Stop, unix_now_ns};
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -126,11 +126,11 @@ impl At {
 pub trait Lanes {
     type Mode: Copy + PartialEq + Display;
 
-    /// Before a group of a cell, both by number, of the modes that have not failed in it, in this
-    /// order. One that fails now is taken out.
+    /// Before a group of a cell, of the modes that have not failed in it, in this order. One that
+    /// fails now is taken out.
     fn begin_group(
         &mut self,
-        (_cell, _pair): (u32, u32),
+        _at: At,
         _order: &mut Vec<Self::Mode>,
         _recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
@@ -174,6 +174,18 @@ pub struct Recording<'a> {
     progress: &'a mut Progress,
 }
 
+/// Samples to take in interleaved groups.
+pub struct Groups<'a, M> {
+    /// The modes, in the order of the first group.
+    pub modes: &'a [M],
+    /// Those of them that have not failed.
+    pub alive: Vec<M>,
+    /// Cells by number, and what the user is told of each: a group has samples of all of them.
+    pub cells: &'a [(u32, &'a str)],
+    /// How many groups there are; with a budget the fewest.
+    pub pairs: u32,
+}
+
 /// The time there is, and the cells that share what is left of it.
 struct Budget {
     until: Instant,
@@ -194,13 +206,15 @@ impl<'a> Recording<'a> {
         plan: &impl Experiment,
         context: Context<'a>,
     ) -> Result<Recording<'a>, MeasureError> {
-        Recording::open(plan.identity(), context)
+        let (experiment, modes) = plan.identity();
+        Recording::open(experiment, modes, context)
     }
 
     /// The same of an experiment whose samples others take, with its modes, the one that the others
     /// are compared with first.
     pub fn open(
-        (experiment, modes): (ExperimentKind, Vec<Mode>),
+        experiment: ExperimentKind,
+        modes: Vec<Mode>,
         context: Context<'a>,
     ) -> Result<Recording<'a>, MeasureError> {
         let Context { machine, options, stop, progress } = context;
@@ -241,6 +255,10 @@ impl<'a> Recording<'a> {
             stop,
             progress,
         })
+    }
+
+    pub fn patience(&self) -> Patience<'a> {
+        Patience { limit: self.options.patience, stop: self.stop }
     }
 
     pub fn expect(&mut self, samples: u64) {
@@ -293,7 +311,8 @@ impl<'a> Recording<'a> {
     /// The same of all modes, in a cell that is not measured.
     pub fn leave_out<M: Display>(
         &mut self,
-        (cell, params): (u32, Params),
+        cell: u32,
+        params: Params,
         modes: impl IntoIterator<Item = M>,
         why: &str,
     ) -> Result<(), WriteError> {
@@ -316,33 +335,31 @@ impl<'a> Recording<'a> {
         self.writer.line(&Line::Sample(sample))
     }
 
-    /// Takes cells' samples in interleaved groups; of all modes those that are still to be had. A
-    /// group has samples of each of the cells, one after the other. With a budget there are more
-    /// groups than `pairs`, until the cells are resolved or their share of the time is up; the record
-    /// has with what it ended.
+    /// Takes samples in interleaved groups. With a budget there are more groups than were asked for,
+    /// until the cells are resolved or their share of the time is up; the record has with what it
+    /// ended.
     pub fn groups<L: Lanes>(
         &mut self,
         lanes: &mut L,
-        (modes, mut alive): (&[L::Mode], Vec<L::Mode>),
-        (cells, pairs): (&[(u32, &str)], u32),
+        mut groups: Groups<'_, L::Mode>,
     ) -> Result<(), Halt> {
         let until = self.budget.as_ref().map(Budget::share);
-        let baseline = self.baseline.clone();
+        let (baseline, cells) = (self.baseline.clone(), groups.cells);
         let mut sampled: Vec<Pairs<'_>> =
-            cells.iter().map(|_| Pairs::new(pairs, &baseline)).collect();
+            cells.iter().map(|_| Pairs::new(groups.pairs, &baseline)).collect();
         for pair in 0.. {
-            let is_over = until.is_some_and(|until| Instant::now() >= until);
-            if until.is_none() && pair >= pairs {
-                break;
-            }
-            if until.is_some() && self.is_last_look(cells, &mut sampled, (pair, is_over))? {
+            let is_over = match until {
+                None => pair >= groups.pairs,
+                Some(until) => {
+                    self.is_last_look(cells, &mut sampled, pair, Instant::now() >= until)?
+                }
+            };
+            if is_over {
                 break;
             }
             for ((cell, what), sampled) in cells.iter().zip(&mut sampled) {
                 let at = At { cell: *cell, pair, position: 0 };
-                // The time of a budget has more samples than were expected.
-                let expected = pair < pairs;
-                self.group(lanes, (modes, &mut alive), (at, what, expected), sampled)?;
+                self.group(lanes, &mut groups, at, what, sampled)?;
             }
         }
         Ok(())
@@ -353,10 +370,11 @@ impl<'a> Recording<'a> {
         &mut self,
         cells: &[(u32, &str)],
         sampled: &mut [Pairs<'_>],
-        (pairs, is_over): (u32, bool),
+        pairs: u32,
+        is_time_up: bool,
     ) -> Result<bool, WriteError> {
         let looks: Vec<LastLook> =
-            sampled.iter_mut().filter_map(|sampled| sampled.last(pairs, is_over)).collect();
+            sampled.iter_mut().filter_map(|sampled| sampled.last(pairs, is_time_up)).collect();
         if looks.len() < cells.len() {
             return Ok(false);
         }
@@ -370,21 +388,23 @@ impl<'a> Recording<'a> {
     fn group<L: Lanes>(
         &mut self,
         lanes: &mut L,
-        (modes, alive): (&[L::Mode], &mut Vec<L::Mode>),
-        (at, what, is_expected): (At, &str, bool),
+        groups: &mut Groups<'_, L::Mode>,
+        at: At,
+        what: &str,
         sampled: &mut Pairs<'_>,
     ) -> Result<(), Halt> {
-        let order = group_order(modes, at.pair);
-        let is_alive = |mode: &L::Mode| alive.contains(mode);
-        let mut here = order.iter().copied().filter(is_alive).collect();
-        lanes.begin_group((at.cell, at.pair), &mut here, self)?;
-        *alive = here;
+        let order = group_order(groups.modes, at.pair);
+        let is_alive = |mode: &L::Mode| groups.alive.contains(mode);
+        let mut alive = order.iter().copied().filter(is_alive).collect();
+        lanes.begin_group(at, &mut alive, self)?;
+        groups.alive = alive;
         for (position, mode) in (0..).zip(order) {
             self.at(what);
-            if is_expected {
+            // The time of a budget has more samples than were expected.
+            if at.pair < groups.pairs {
                 self.step();
             }
-            if !alive.contains(&mode) {
+            if !groups.alive.contains(&mode) {
                 continue;
             }
             let at = At { position, ..at };
@@ -397,7 +417,7 @@ impl<'a> Recording<'a> {
                 }
                 Err(failure) => {
                     let stays = lanes.failed(mode, at, failure, self)?;
-                    alive.retain(|other| *other != mode || stays);
+                    groups.alive.retain(|other| *other != mode || stays);
                 }
             }
         }

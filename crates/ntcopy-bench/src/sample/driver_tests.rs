@@ -21,7 +21,7 @@ impl Lanes for Mock<'_> {
 
     fn begin_group(
         &mut self,
-        _at: (u32, u32),
+        _at: At,
         order: &mut Vec<char>,
         _recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
@@ -71,8 +71,9 @@ impl MockPlan {
                 recording.cell(cell, Params::new())?;
                 let (act, signal_at) = (self.act, self.signal_at);
                 let mut mock = Mock { act, asked: String::new(), stop: &stop, signal_at };
-                let modes = (&['a', 'b', 'c'][..], vec!['a', 'b', 'c']);
-                let done = recording.groups(&mut mock, modes, (&[(cell, "a cell")], PAIRS));
+                let (modes, alive) = (&['a', 'b', 'c'], vec!['a', 'b', 'c']);
+                let groups = Groups { modes, alive, cells: &[(cell, "a cell")], pairs: PAIRS };
+                let done = recording.groups(&mut mock, groups);
                 asked += &mock.asked;
                 done
             })?;

@@ -8,7 +8,7 @@ use ntcopy_judge::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Sample};
 
-use super::driver::{At, Context, Experiment, Halt, Lanes, Recording, available, index};
+use super::driver::{At, Context, Experiment, Groups, Halt, Lanes, Recording, available, index};
 use super::{MeasureError, Outcome, named};
 use crate::experiment::Mode;
 use crate::plan::{CellPlan, Form, Plan};
@@ -41,8 +41,8 @@ impl Experiment for Plan {
             let cell = &plan.cells[number];
             match run::family_unavailable(cell.family).map_err(Halt::Start)? {
                 Some(why) => {
-                    let cell = (index(number), cell.params(None));
-                    Ok(recording.leave_out(cell, &plan.modes, &why)?)
+                    let params = cell.params(None);
+                    Ok(recording.leave_out(index(number), params, &plan.modes, &why)?)
                 }
                 None => measure_cell(&plan, index(number), &rig_options, &mut memory, recording),
             }
@@ -130,8 +130,9 @@ impl ModeLanes<'_> {
             None => self.cell.params(iterations),
         };
         recording.cell(self.number, params)?;
-        let modes = (&plan.modes[..], std::mem::take(&mut self.alive));
-        recording.groups(self, modes, (&[(self.number, &what)], plan.pairs))
+        let alive = std::mem::take(&mut self.alive);
+        let cells = &[(self.number, &*what)];
+        recording.groups(self, Groups { modes: &plan.modes, alive, cells, pairs: plan.pairs })
     }
 
     fn what(&self) -> String {

@@ -6,7 +6,7 @@ use crate::plan::messages::Sides;
 use crate::run::meter::open_events;
 use crate::run::net::{self, Lane, Network, Setup};
 use crate::run::{Failure, stay_on};
-use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording, available, index};
+use crate::sample::driver::{At, Context, Experiment, Groups, Halt, Lanes, Recording, available};
 use crate::sample::{MeasureError, Outcome, in_this_namespace};
 
 pub struct Connected<L, C> {
@@ -25,7 +25,8 @@ impl<L, C> Connected<L, C> {
 /// is in another network namespace afterwards.
 pub fn measure<C>(
     plan: &impl Experiment,
-    (sides, cells): (&Sides, usize),
+    sides: &Sides,
+    cells: usize,
     context: Context<'_>,
     mut cell: impl FnMut(usize, &mut [NetServer<'_, C>], &mut Recording<'_>) -> Result<(), Halt>,
 ) -> Result<Outcome, MeasureError> {
@@ -43,8 +44,7 @@ pub fn measure<C>(
         network: &network,
         server_cpu: sides.places.map(|[_, server]| server),
         events: &open_events(),
-        patience: recording.options.patience,
-        stop: recording.stop,
+        patience: recording.patience(),
     };
     let mut servers = Vec::new();
     for (number, mode) in (0..).zip(&sides.modes).filter(|(_, mode)| modes.contains(mode)) {
@@ -63,6 +63,14 @@ pub trait Exchange<L> {
 
     /// What the record calls it.
     fn name(&self, lane: &L) -> String;
+
+    /// What the user is told of the cell.
+    fn what(&self) -> String;
+
+    /// Why this lane says nothing in this cell, if so.
+    fn unavailable(&self, _lane: &L) -> Option<&'static str> {
+        None
+    }
 
     fn figure(&self, sample: &Sample) -> Option<f64>;
 
@@ -114,16 +122,24 @@ struct Servers<'c, L, X: Exchange<L>> {
 /// samples; gives back what they did.
 pub fn measure_cell<L, X: Exchange<L>>(
     exchange: X,
-    (number, what): (usize, &str),
+    cell: u32,
     pairs: u32,
-    (servers, measured): (&mut [Connected<L, X::Client>], &[usize]),
+    servers: &mut [Connected<L, X::Client>],
     recording: &mut Recording<'_>,
 ) -> Result<X, Halt> {
-    let cell = index(number);
+    let mut modes = Vec::new();
+    for (index, Connected { lane, .. }) in servers.iter().enumerate() {
+        match exchange.unavailable(lane) {
+            Some(why) => recording.unavailable(exchange.name(lane), why, Some(cell))?,
+            None => modes.push(index),
+        }
+    }
+    let what = exchange.what();
     recording.at(&format!("{what}: checking every byte"));
-    let (mut lanes, mut alive) = (Servers { exchange, servers }, measured.to_vec());
-    lanes.connect((cell, 0), &mut alive, recording)?;
-    recording.groups(&mut lanes, (measured, alive), (&[(cell, what)], pairs))?;
+    let (mut lanes, mut alive) = (Servers { exchange, servers }, modes.clone());
+    lanes.connect(At { cell, ..At::default() }, &mut alive, recording)?;
+    let groups = Groups { modes: &modes, alive, cells: &[(cell, &what)], pairs };
+    recording.groups(&mut lanes, groups)?;
     // The next cell has other connections.
     lanes.servers.iter_mut().for_each(|connected| connected.client = None);
     Ok(lanes.exchange)
@@ -133,15 +149,14 @@ impl<L, X: Exchange<L>> Servers<'_, L, X> {
     /// Each of these is started, then each connected and checked, or it fails and is taken out.
     fn connect(
         &mut self,
-        (cell, pair): (u32, u32),
+        at: At,
         which: &mut Vec<usize>,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
-        let at = At { cell, pair, ..At::default() };
         for index in std::mem::take(which) {
             match self.exchange.start(&mut self.servers[index].lane) {
                 Ok(()) => which.push(index),
-                Err(failure) if pair == 0 && self.exchange.needs_every_server() => {
+                Err(failure) if at.pair == 0 && self.exchange.needs_every_server() => {
                     return Err(failure.into());
                 }
                 Err(failure) => {
@@ -183,15 +198,15 @@ impl<L, X: Exchange<L>> Lanes for Servers<'_, L, X> {
     /// live. All go before the first one comes: it must not get what another one had.
     fn begin_group(
         &mut self,
-        (cell, pair): (u32, u32),
+        at: At,
         order: &mut Vec<usize>,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
-        if pair == 0 || !self.exchange.starts_at(pair) {
+        if at.pair == 0 || !self.exchange.starts_at(at.pair) {
             return Ok(());
         }
         order.iter().for_each(|index| self.end(*index));
-        self.connect((cell, pair), order, recording)
+        self.connect(at, order, recording)
     }
 
     fn sample(&mut self, index: usize, at: At) -> Result<Sample, Failure> {

@@ -11,7 +11,7 @@ use rustix::pipe::SpliceFlags;
 
 use super::wire::{self, Came, Multiget, Value, unexpected};
 use super::{APP, Data};
-use crate::run::{Failure, Pipe, Poll, Sink, Stop};
+use crate::run::{Failure, Patience, Pipe, Poll, Sink};
 
 /// What tells connections for large values from the others, among events.
 const LARGE: u64 = 1 << 32;
@@ -73,7 +73,7 @@ impl Client {
         data: Data,
         at: &Path,
         [smalls, larges]: [u32; 2],
-        patience: (Duration, &Stop),
+        patience: Patience<'_>,
     ) -> Result<Client, Failure> {
         let poll = Poll::new(patience, "")?;
         let multigets = Multiget::all(&data);
@@ -196,8 +196,7 @@ impl Client {
             return Err(unasked());
         };
         let before = fetch.got;
-        let to = (&self.sink, self.comparing.as_mut());
-        let is_whole = fetch.take(&large.stream, to)?;
+        let is_whole = fetch.take(&large.stream, &self.sink, self.comparing.as_mut())?;
         let taken = fetch.got - before;
         if is_whole {
             large.under_way = None;
@@ -245,7 +244,8 @@ impl Fetch {
     fn take(
         &mut self,
         stream: &UnixStream,
-        (sink, comparing): (&Sink, Option<&mut Comparing>),
+        sink: &Sink,
+        comparing: Option<&mut Comparing>,
     ) -> Result<bool, Failure> {
         if !self.takes_head(stream)? {
             return Ok(false);
@@ -360,6 +360,7 @@ mod tests {
 
     use super::super::wire::tests::{DATA, answer};
     use super::*;
+    use crate::run::Stop;
     use crate::run::pattern;
 
     /// Answers a connection's multigets in turn, and another one's large value. They stay open.
@@ -386,7 +387,7 @@ mod tests {
             let at = folder.path().join("s");
             let listener = UnixListener::bind(&at).unwrap();
             let server = std::thread::spawn(move || serve(&listener));
-            let patience = (Duration::from_secs(60), &Stop::default());
+            let patience = Patience { limit: Duration::from_secs(60), stop: &Stop::default() };
             let mut client = Client::connect(DATA, &at, [1, 1], patience).unwrap();
             match client.check(2..3, spoil) {
                 Ok(()) => assert!(!spoil),

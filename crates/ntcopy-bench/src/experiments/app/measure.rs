@@ -11,11 +11,11 @@ use crate::experiments::http::run::Scratch;
 use crate::run::meter::Meter;
 use crate::run::proof::{Due, OF_A_PROGRAM_PERCENT, Proof};
 use crate::run::schedule::Schedule;
-use crate::run::{CpuClock, Failure, Stop, ns, stay_on};
-use crate::sample::driver::{Lanes, available};
+use crate::run::{CpuClock, Failure, Patience, ns, stay_on};
+use crate::sample::driver::{Groups, Lanes, available};
 use crate::sample::{
-    At, CLIENT_AND_SERVER, Context, Experiment, Halt, MeasureError, Options, Outcome, Recording,
-    cpu_phases, named,
+    At, CLIENT_AND_SERVER, Context, Experiment, Halt, MeasureError, Outcome, Recording, cpu_phases,
+    named,
 };
 use ntcopy_judge::stats::{P99, rate};
 use ntcopy_record::{ExperimentKind, Mode, Sample};
@@ -26,8 +26,8 @@ const LARGE_SEED: u64 = 1 << 63;
 /// The servers of all modes that have not failed, one a mode.
 struct Servers<'a> {
     plan: &'a Plan,
-    options: &'a Options,
-    stop: &'a Stop,
+    spoil: bool,
+    patience: Patience<'a>,
     scratch: Scratch,
     own: CpuClock,
     running: Vec<(AppMode, Server)>,
@@ -46,8 +46,8 @@ impl Experiment for Plan {
         stay_on(Some(self.cpus[1]))?;
         let mut servers = Servers {
             plan: self,
-            options: context.options,
-            stop: context.stop,
+            spoil: context.options.spoil,
+            patience: Patience { limit: context.options.patience, stop: context.stop },
             scratch: Scratch::new(0)?,
             own: CpuClock::new(rustix::process::getpid())?,
             running: Vec::new(),
@@ -62,7 +62,9 @@ impl Experiment for Plan {
         let whats: Vec<String> = self.cells.iter().map(AppCell::what).collect();
         let cells: Vec<(u32, &str)> = (0..).zip(whats.iter().map(String::as_str)).collect();
         recording.cells(0..1, |recording, _| {
-            recording.groups(&mut servers, (&self.modes, here.clone()), (&cells, self.pairs))
+            let (modes, alive) = (&self.modes[..], here.clone());
+            let groups = Groups { modes, alive, cells: &cells, pairs: self.pairs };
+            recording.groups(&mut servers, groups)
         })?;
         recording.end()
     }
@@ -79,15 +81,14 @@ impl Servers<'_> {
         recording.at("starting servers, comparing every value");
         self.running.clear();
         for mode in modes.iter().copied().filter(|mode| mode.server() == *mode) {
-            let patience = (self.options.patience, self.stop);
-            match Server::start(self.plan, mode, self.scratch.path(), patience) {
+            match Server::start(self.plan, mode, self.scratch.path(), self.patience) {
                 Ok(server) => self.running.push((mode, server)),
                 // Nothing was measured yet, and nothing can be compared.
                 Err(failure) if pair == 0 && !failure.is_wrong_byte() => {
                     return Err(failure.into());
                 }
                 Err(failure) => {
-                    self.stop.check()?;
+                    self.patience.stop.check()?;
                     recording.error(0, mode, &failure)?;
                 }
             }
@@ -114,7 +115,7 @@ impl Servers<'_> {
         let small_per_1000_s = match self.plan.small_rate {
             Rate::PerSecond(rate) => u64::from(rate) * 1000,
             Rate::OfBaseline(part) => {
-                let window = self.most(server, 1, (Pace::Max, Pace::Off))?;
+                let window = self.most(server, 1, Pace::Max, Pace::Off)?;
                 per_1000_s(window.answered as f64 / window.elapsed_ns as f64, part)
             }
             Rate::Off => 0,
@@ -127,7 +128,7 @@ impl Servers<'_> {
                     Some((rate as f64 * 1000.0 / large_bytes).round().max(1.0) as u64)
                 }
                 LargeRate::OfBaseline(part) => {
-                    let window = self.most(server, cell.connections, (Pace::Off, Pace::Max))?;
+                    let window = self.most(server, cell.connections, Pace::Off, Pace::Max)?;
                     Some(per_1000_s(
                         window.bytes as f64 / large_bytes / window.elapsed_ns as f64,
                         part,
@@ -144,7 +145,8 @@ impl Servers<'_> {
         &self,
         server: &Server,
         connections: u32,
-        (small, large): (Pace<'_>, Pace<'_>),
+        small: Pace<'_>,
+        large: Pace<'_>,
     ) -> Result<Window, Failure> {
         let asked = Asked {
             small,
@@ -163,8 +165,7 @@ impl Servers<'_> {
     ) -> Result<Window, Failure> {
         let data = self.plan.data;
         let connections = [self.plan.small_connections, connections];
-        let mut client =
-            Client::connect(data, &server.at, connections, (self.options.patience, self.stop))?;
+        let mut client = Client::connect(data, &server.at, connections, self.patience)?;
         let cpu = || Ok([self.own.ns()?, server.cpu_ns()?]);
         traffic::run(&mut client, asked, Meter::new(&cpu))
     }
@@ -180,14 +181,14 @@ impl Lanes for Servers<'_> {
 
     fn begin_group(
         &mut self,
-        (cell, pair): (u32, u32),
+        at: At,
         order: &mut Vec<AppMode>,
         recording: &mut Recording<'_>,
     ) -> Result<(), Halt> {
-        if cell == 0 {
-            self.start(pair, order, recording)?;
+        if at.cell == 0 {
+            self.start(at.pair, order, recording)?;
         }
-        if (cell, pair) == (0, 0) {
+        if at == At::default() {
             self.offer(recording)?;
         }
         order.retain(|mode| self.server(*mode).is_some());
@@ -231,9 +232,8 @@ impl Lanes for Servers<'_> {
         });
         // All hot values are compared, and one large value, the next in turn.
         let value = self.checked % plan.data.large_values;
-        let spoil = self.options.spoil && self.checked == 0;
-        let patience = (self.options.patience, self.stop);
-        let compared = server.check(plan, value..value + 1, patience, spoil);
+        let spoil = self.spoil && self.checked == 0;
+        let compared = server.check(plan, value..value + 1, self.patience, spoil);
         self.checked += 1;
         compared?;
         Ok(Sample {
@@ -254,7 +254,7 @@ impl Lanes for Servers<'_> {
         recording: &mut Recording<'_>,
     ) -> Result<bool, Halt> {
         // Calls that wait are interrupted by a signal, and then fail.
-        self.stop.check()?;
+        self.patience.stop.check()?;
         let of = mode.server();
         let server = self.running.iter_mut().find(|(running, _)| *running == of);
         // Its server went with the server's own mode, which has the row.

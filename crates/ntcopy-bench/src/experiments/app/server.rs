@@ -3,14 +3,13 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use super::client::Client;
 use super::store;
 use super::{APP, AppMode, Plan};
 use crate::experiments::http::run::Daemon;
 use crate::experiments::turns::program::Endpoint;
-use crate::run::{Failure, Stop};
+use crate::run::{Failure, Patience};
 
 /// What memcached may hold, in percent of what is put into it: it must drop nothing.
 const ROOM_PERCENT: u64 = 150;
@@ -27,7 +26,7 @@ impl Server {
         plan: &Plan,
         mode: AppMode,
         folder: &Path,
-        (patience, stop): (Duration, &Stop),
+        patience: Patience<'_>,
     ) -> Result<Server, Failure> {
         let at = folder.join(format!("{mode}.sock"));
         let mut command = command(plan, &at);
@@ -37,11 +36,11 @@ impl Server {
         // One that was there before has left its name.
         let _ = std::fs::remove_file(&at);
         let mut daemon = Daemon::start(APP, command, Some(plan.cpus[0]))?;
-        daemon.program.accepts(&Endpoint::Unix(at.clone()), patience, stop)?;
+        daemon.program.accepts(&Endpoint::Unix(at.clone()), patience)?;
         daemon.find_clocks()?;
         let server = Server { daemon, at };
-        store::fill(plan, &server.at, (patience, stop))?;
-        server.check(plan, 0..plan.data.large_values, (patience, stop), false)?;
+        store::fill(plan, &server.at, patience)?;
+        server.check(plan, 0..plan.data.large_values, patience, false)?;
         Ok(server)
     }
 
@@ -59,7 +58,7 @@ impl Server {
         &self,
         plan: &Plan,
         large: Range<u64>,
-        patience: (Duration, &Stop),
+        patience: Patience<'_>,
         spoil: bool,
     ) -> Result<(), Failure> {
         Client::connect(plan.data, &self.at, [1, 1], patience)?.check(large, spoil)

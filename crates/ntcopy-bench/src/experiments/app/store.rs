@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use super::wire::{self, Value, unexpected};
 use super::{APP, Plan};
-use crate::run::{Failure, Stop, pattern};
+use crate::run::{Failure, Patience, pattern};
 
 /// Bytes that are made at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Stores every value.
-pub fn fill(plan: &Plan, at: &Path, (patience, stop): (Duration, &Stop)) -> Result<(), Failure> {
-    let mut store = Store::open(at, patience)?;
+pub fn fill(plan: &Plan, at: &Path, patience: Patience<'_>) -> Result<(), Failure> {
+    let mut store = Store::open(at, patience.limit)?;
     let data = &plan.data;
     let small = (0..data.small_keys).map(|key| data.small(key));
     for value in small.chain((0..data.large_values).map(|number| data.large(number))) {
-        stop.check()?;
+        patience.stop.check()?;
         store.set(&value)?;
     }
     Ok(())

@@ -13,8 +13,8 @@ use super::{HttpCell, HttpForm, HttpPlan, Stack, Way};
 use crate::run::meter::{Events, open_events};
 use crate::run::proof::Proof;
 use crate::run::schedule::Schedule;
-use crate::run::{Failure, Stop, stay_on};
-use crate::sample::driver::{At, Context, Experiment, Halt, Options, Recording, available, index};
+use crate::run::{Failure, Patience, stay_on};
+use crate::sample::driver::{At, Context, Experiment, Halt, Recording, available, index};
 use crate::sample::servers::{Connected, Exchange, Taken, measure_cell};
 use crate::sample::{MeasureError, Outcome, window_sample};
 
@@ -29,8 +29,8 @@ struct Served<'a> {
 
 struct Bench<'a> {
     plan: &'a HttpPlan,
-    options: &'a Options,
-    stop: &'a Stop,
+    spoil: bool,
+    patience: Patience<'a>,
     open_files: u64,
     /// Hardware counters: opened before any daemon, they are of all of them.
     events: Events,
@@ -63,8 +63,8 @@ impl Experiment for HttpPlan {
         recording.expect(self.samples() / self.ways.len() as u64 * ways.len() as u64);
         let mut bench = Bench {
             plan: self,
-            options: recording.options,
-            stop: recording.stop,
+            spoil: recording.options.spoil,
+            patience: recording.patience(),
             open_files,
             events: open_events(),
             baseline_rate: None,
@@ -93,8 +93,7 @@ impl Bench<'_> {
         recording.at("making the data set");
         let scratch = Scratch::new(self.plan.data_bytes(first))?;
         let stacks: Vec<Stack> = ways.iter().map(|way| way.stack).collect();
-        let patience = (self.options.patience, self.stop);
-        let data = Data::make(first, &scratch, &stacks, patience)?;
+        let data = Data::make(first, &scratch, &stacks, self.patience)?;
         let served = Served { ways, scratch: &scratch, data: &data };
         for number in cells.clone() {
             self.cell(number, number == cells.start, &served, recording)?;
@@ -117,11 +116,11 @@ impl Bench<'_> {
             Ok(offered) => offered,
             Err(why) => {
                 let names = served.ways.iter().map(|way| plan.name(*way));
-                return Ok(recording.leave_out((index, plan.params(cell, None)), names, &why)?);
+                return Ok(recording.leave_out(index, plan.params(cell, None), names, &why)?);
             }
         };
         recording.cell(index, plan.params(cell, offered))?;
-        let rate = measure(self, served, number, (offered, is_first), recording)?;
+        let rate = measure(self, served, number, offered, is_first, recording)?;
         if cell.form == HttpForm::Closed {
             self.baseline_rate = rate;
         }
@@ -155,33 +154,22 @@ fn measure(
     bench: &Bench<'_>,
     served: &Served<'_>,
     number: usize,
-    (offered, is_first): (Option<u64>, bool),
+    offered: Option<u64>,
+    is_first: bool,
     recording: &mut Recording<'_>,
 ) -> Result<Option<u64>, Halt> {
     let (plan, cell) = (bench.plan, &bench.plan.cells[number]);
-    let what = what(cell);
     let lane = |(number, way): (usize, &Way)| {
         let folder = served.scratch.path().join(format!("way{number}"));
         Connected::new(Lane { way: *way, folder, running: None })
     };
     let mut servers: Vec<_> = served.ways.iter().enumerate().map(lane).collect();
-    let all: Vec<usize> = (0..servers.len()).collect();
     recording.share_among(plan.cells.len().saturating_sub(number));
     let requests = Requests { bench, served, cell, offered, is_first, rates: Vec::new() };
-    let servers = (&mut servers[..], &all[..]);
     let Requests { mut rates, .. } =
-        measure_cell(requests, (number, &what), plan.pairs, servers, recording)?;
+        measure_cell(requests, index(number), plan.pairs, &mut servers, recording)?;
     rates.sort_unstable();
     Ok(rates.get(rates.len() / 2).copied())
-}
-
-fn what(cell: &HttpCell) -> String {
-    let HttpCell { object_bytes, connections, form, .. } = cell;
-    let asks = match form {
-        HttpForm::Closed => "without a pause",
-        HttpForm::Open => "on a schedule",
-    };
-    format!("{}, {connections} connections {asks}", Bytes(*object_bytes))
 }
 
 impl Requests<'_> {
@@ -203,6 +191,15 @@ impl Exchange<Lane> for Requests<'_> {
 
     fn name(&self, lane: &Lane) -> String {
         self.bench.plan.name(lane.way)
+    }
+
+    fn what(&self) -> String {
+        let HttpCell { object_bytes, connections, form, .. } = self.cell;
+        let asks = match form {
+            HttpForm::Closed => "without a pause",
+            HttpForm::Open => "on a schedule",
+        };
+        format!("{}, {connections} connections {asks}", Bytes(*object_bytes))
     }
 
     fn figure(&self, sample: &Sample) -> Option<f64> {
@@ -228,9 +225,9 @@ impl Exchange<Lane> for Requests<'_> {
             way: *way,
             folder,
             open_files: self.bench.open_files,
-            patience: self.bench.options.patience,
+            patience: self.bench.patience,
         };
-        lane.running = Some(Running::start(&setup, self.served.data, self.bench.stop)?);
+        lane.running = Some(Running::start(&setup, self.served.data)?);
         Ok(())
     }
 
@@ -243,10 +240,10 @@ impl Exchange<Lane> for Requests<'_> {
     fn connect(&self, lane: &mut Lane) -> Result<Client, Failure> {
         let running = lane.running.as_mut().ok_or_else(gone)?;
         running.find_clocks()?;
-        let mut client = Client::connect(running, self.cell, self.bench.stop)?;
+        let mut client = Client::connect(running, self.cell, self.bench.patience.stop)?;
         // storaged verifies an object when it reads it first: no sample is to hold that.
         let objects = self.cell.objects().max(u64::from(self.cell.connections));
-        client.check(objects, BodyReader::comparing(self.bench.options.spoil))?;
+        client.check(objects, BodyReader::comparing(self.bench.spoil))?;
         Ok(client)
     }
 
@@ -277,8 +274,8 @@ impl Exchange<Lane> for Requests<'_> {
             let bodies = window.bytes as f64 / self.cell.object_bytes as f64;
             self.rates.push((bodies * 1e12 / window.elapsed_ns as f64) as u64);
         }
-        let at = (at, plan.name(lane.way));
-        let sample = window_sample(at, PROCESSES, window, ("latency_ns", counters));
+        let name = plan.name(lane.way);
+        let sample = window_sample(at, name, PROCESSES, window, "latency_ns", counters);
         Ok(Taken { sample, wants_new_connections: false })
     }
 }

@@ -26,7 +26,7 @@ impl Experiment for NetPlan {
         // Requests per 1000 s that the baseline was answered in the last closed cell.
         let mut rate = None;
         let (sides, cells) = (&self.sides, self.cells.len());
-        servers::measure(self, (sides, cells), context, |number, servers, recording| {
+        servers::measure(self, sides, cells, context, |number, servers, recording| {
             measure_cell(self, number, &mut rate, servers, recording)
         })
     }
@@ -47,24 +47,15 @@ fn measure_cell(
         Ok(offered) => offered,
         Err(why) => {
             let modes = servers.iter().map(|connected| connected.lane.mode());
-            return Ok(recording.leave_out((index, plan.params(cell, None)), modes, &why)?);
+            return Ok(recording.leave_out(index, plan.params(cell, None), modes, &why)?);
         }
     };
     recording.cell(index, plan.params(cell, offered))?;
-    let mut measured = Vec::new();
-    for (position, connected) in servers.iter().enumerate() {
-        let mode = connected.lane.mode();
-        if mode == NetMode::Nocache && cell.family.is_datagram() {
-            recording.unavailable(mode, ONLY_TCP, Some(index))?;
-        } else {
-            measured.push(position);
-        }
-    }
     let (spoil, rates) = (recording.options.spoil, Vec::new());
     let exchange = Requests { plan, cell, offered, spoil, rates };
-    let (at, servers) = ((number, &*exchange.what()), (servers, &measured[..]));
+    let pairs = plan.sides.pairs;
     let Requests { mut rates, .. } =
-        servers::measure_cell(exchange, at, plan.sides.pairs, servers, recording)?;
+        servers::measure_cell(exchange, index, pairs, servers, recording)?;
     if cell.form == LoadForm::Closed {
         rates.sort_unstable();
         *baseline_rate = rates.get(rates.len() / 2).copied();
@@ -85,7 +76,13 @@ struct Requests<'a> {
     rates: Vec<u64>,
 }
 
-impl Requests<'_> {
+impl<'l> Exchange<Lane<'l>> for Requests<'_> {
+    type Client = NetClient;
+
+    fn name(&self, lane: &Lane<'l>) -> String {
+        lane.mode().to_string()
+    }
+
     fn what(&self) -> String {
         let NetCell { family, request_bytes, response_bytes, connections, form } = self.cell;
         let asks = match form {
@@ -95,13 +92,9 @@ impl Requests<'_> {
         let (request, response) = (Bytes(*request_bytes), Bytes(*response_bytes));
         format!("{family}, {request} for {response}, {connections} connections {asks}")
     }
-}
 
-impl<'l> Exchange<Lane<'l>> for Requests<'_> {
-    type Client = NetClient;
-
-    fn name(&self, lane: &Lane<'l>) -> String {
-        lane.mode().to_string()
+    fn unavailable(&self, lane: &Lane<'l>) -> Option<&'static str> {
+        (lane.mode() == NetMode::Nocache && self.cell.family.is_datagram()).then_some(ONLY_TCP)
     }
 
     fn end(&self, lane: &mut Lane<'l>) {
@@ -156,8 +149,8 @@ impl<'l> Exchange<Lane<'l>> for Requests<'_> {
             LoadForm::Closed => "round_trip_ns",
             LoadForm::Open => "latency_ns",
         };
-        let at = (at, lane.mode());
-        let sample = window_sample(at, CLIENT_AND_SERVER, window, (latencies, counters));
+        let (mode, processes) = (lane.mode(), CLIENT_AND_SERVER);
+        let sample = window_sample(at, mode, processes, window, latencies, counters);
         Ok(Taken { sample, wants_new_connections: !is_whole })
     }
 }

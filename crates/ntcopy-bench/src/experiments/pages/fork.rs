@@ -19,7 +19,7 @@ use crate::plan::bulk::check_pages;
 use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, modes, or, params};
 use crate::run::{Failure, ns};
-use crate::sample::driver::{At, Context, Experiment, Halt, Lanes, Recording, index};
+use crate::sample::driver::{At, Context, Experiment, Groups, Halt, Lanes, Recording, index};
 use crate::sample::{MeasureError, Outcome, named};
 
 /// Who writes to the buffer after a fork, while the other process waits.
@@ -155,8 +155,9 @@ fn measure_cell(plan: &ForkPlan, number: u32, recording: &mut Recording<'_>) -> 
     let forks = ForkLoop::new(cell, stop)?;
     let mut lanes = ForkLanes { plan, cell, forks };
     let what = format!("{}, {} writes", Bytes(cell.buffer_bytes), cell.user);
-    let modes = (&plan.modes[..], plan.modes.clone());
-    recording.groups(&mut lanes, modes, (&[(number, &what)], plan.pairs))
+    let ForkPlan { modes, pairs, .. } = plan;
+    let (alive, cells) = (modes.clone(), &[(number, &*what)]);
+    recording.groups(&mut lanes, Groups { modes, alive, cells, pairs: *pairs })
 }
 
 struct ForkLanes<'a> {

@@ -8,7 +8,7 @@ use super::{PingPongCell, PingPongPlan};
 use crate::run::Failure;
 use crate::run::net::{Lane, PingPong, Traffic};
 use crate::sample::driver::{At, Context, Experiment, index};
-use crate::sample::servers::{self, Exchange, Taken};
+use crate::sample::servers::{self, Exchange, Taken, measure_cell};
 use crate::sample::{CLIENT_AND_SERVER, MeasureError, Outcome, named, window_sample};
 
 /// Messages that are compared before anything is timed.
@@ -21,15 +21,11 @@ impl Experiment for PingPongPlan {
 
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {
         let (sides, cells) = (&self.sides, self.cells.len());
-        servers::measure(self, (sides, cells), context, |number, servers, recording| {
-            let cell = &self.cells[number];
-            recording.cell(index(number), self.params(cell))?;
-            let what = format!("{}, messages of {}", cell.family, Bytes(cell.message_bytes));
-            let all: Vec<usize> = (0..servers.len()).collect();
+        servers::measure(self, sides, cells, context, |number, servers, recording| {
+            let (cell, number) = (&self.cells[number], index(number));
+            recording.cell(number, self.params(cell))?;
             let exchange = Messages { plan: self, cell, spoil: recording.options.spoil };
-            let servers = (servers, &all[..]);
-            servers::measure_cell(exchange, (number, &what), sides.pairs, servers, recording)
-                .map(drop)
+            measure_cell(exchange, number, sides.pairs, servers, recording).map(drop)
         })
     }
 }
@@ -46,6 +42,11 @@ impl<'l> Exchange<Lane<'l>> for Messages<'_> {
 
     fn name(&self, lane: &Lane<'l>) -> String {
         lane.mode().to_string()
+    }
+
+    fn what(&self) -> String {
+        let PingPongCell { family, message_bytes } = *self.cell;
+        format!("{family}, messages of {}", Bytes(message_bytes))
     }
 
     fn end(&self, lane: &mut Lane<'l>) {
@@ -79,8 +80,8 @@ impl<'l> Exchange<Lane<'l>> for Messages<'_> {
         let window = lane.pingpong(client, self.plan.warm_up, self.plan.sample)?;
         let counters = lane.check_proof(&proof, lane.messages(&window))?;
         lane.check_pingpong(client, 1, false)?;
-        let at = (at, lane.mode());
-        let sample = window_sample(at, CLIENT_AND_SERVER, window, ("latency_ns", counters));
+        let (mode, processes) = (lane.mode(), CLIENT_AND_SERVER);
+        let sample = window_sample(at, mode, processes, window, "latency_ns", counters);
         Ok(Taken { sample, wants_new_connections: false })
     }
 }

@@ -1,12 +1,11 @@
 //! Setting a program's sockets from outside, where it loads no library.
 
 use std::ffi::OsString;
-use std::time::Duration;
 
 use rustix::process::Pid;
 
 use super::program::Program;
-use crate::run::{Failure, Stop};
+use crate::run::{Failure, Patience};
 
 /// A command that sets the sockets of the process whose number follows it.
 #[derive(Debug, Clone)]
@@ -19,8 +18,8 @@ pub struct Outside {
 
 impl Outside {
     /// Of a server that is ready: its listeners hand the setting on to what they accept.
-    pub fn once(&self, pid: Pid, patience: Duration, stop: &Stop) -> Result<(), Failure> {
-        start(&self.once, pid)?.finish(patience, stop).map(drop)
+    pub fn once(&self, pid: Pid, patience: Patience<'_>) -> Result<(), Failure> {
+        start(&self.once, pid)?.finish(patience).map(drop)
     }
 
     /// Of a program that makes its sockets while it runs; until the value is dropped.

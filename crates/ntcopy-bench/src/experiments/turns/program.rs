@@ -19,7 +19,7 @@ use rustix::process::{
 };
 
 use super::listening::{self, Name, listens};
-use crate::run::{CpuClock, Failure, Stop, family};
+use crate::run::{CpuClock, Failure, Patience, Stop, family};
 
 /// How long a server may take to end when it is asked to.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -107,7 +107,7 @@ impl Program {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
         command.envs(environment.iter().map(|(name, value)| (name, value)));
-        Program::spawn(words[0].to_string_lossy().into_owned(), command, (output, Signal::KILL))
+        Program::spawn(words[0].to_string_lossy().into_owned(), command, output, Signal::KILL)
     }
 
     /// Starts it, in a process group of its own: Ctrl-C at the terminal is for us, who end it. If
@@ -115,7 +115,8 @@ impl Program {
     pub fn spawn(
         name: String,
         mut command: Command,
-        (output, orphaned): (Output, Signal),
+        output: Output,
+        orphaned: Signal,
     ) -> Result<Program, Failure> {
         let failed = |what: String| Failure::Program { name: name.clone(), what };
         let said = temporary::file().map_err(Failure::temporary)?;
@@ -182,19 +183,20 @@ impl Program {
     }
 
     /// Waits for its end, which has to be a good one.
-    pub fn finish(mut self, patience: Duration, stop: &Stop) -> Result<Ended, Failure> {
-        match self.ends_within(patience, stop)? {
+    pub fn finish(mut self, patience: Patience<'_>) -> Result<Ended, Failure> {
+        match self.ends_within(patience)? {
             Some(took) => self.ended(took),
-            None => Err(self.too_long(patience)),
+            None => Err(self.too_long(patience.limit)),
         }
     }
 
     /// Waits for the end of a program that nobody asks anything: a server that waits for that has
     /// none.
-    pub fn finish_unasked(mut self, patience: Duration, stop: &Stop) -> Result<Ended, Failure> {
-        while self.began.elapsed() < patience {
+    pub fn finish_unasked(mut self, patience: Patience<'_>) -> Result<Ended, Failure> {
+        while self.began.elapsed() < patience.limit {
             let before = self.cpu_ns()?;
-            if let Some(took) = self.ends_within(IDLE.min(patience), stop)? {
+            let limit = IDLE.min(patience.limit);
+            if let Some(took) = self.ends_within(Patience { limit, ..patience })? {
                 return self.ended(took);
             }
             let worked = Duration::from_nanos(self.cpu_ns()?.saturating_sub(before));
@@ -202,11 +204,11 @@ impl Program {
                 return Err(self.failure(WAITS_TO_BE_ASKED));
             }
         }
-        Err(self.too_long(patience))
+        Err(self.too_long(patience.limit))
     }
 
-    fn too_long(&mut self, patience: Duration) -> Failure {
-        let seconds = patience.as_secs();
+    fn too_long(&mut self, limit: Duration) -> Failure {
+        let seconds = limit.as_secs();
         self.failure(&format!("it still ran after {seconds} s: --patience allows more"))
     }
 
@@ -224,13 +226,8 @@ impl Program {
 
     /// Waits until it can be asked: until the command succeeds; without one, until it, or what it
     /// started, has a socket that listens.
-    pub fn is_ready(
-        &mut self,
-        ready: Option<&str>,
-        patience: Duration,
-        stop: &Stop,
-    ) -> Result<(), Failure> {
-        let seconds = patience.as_secs();
+    pub fn is_ready(&mut self, ready: Option<&str>, patience: Patience<'_>) -> Result<(), Failure> {
+        let seconds = patience.limit.as_secs();
         let what = match ready {
             Some(line) => format!("`{line}` did not succeed in {seconds} s"),
             None => format!(
@@ -239,37 +236,31 @@ impl Program {
             ),
         };
         let is_there = |program: &Program| match ready {
-            Some(line) => match Program::shell(line, Output::Dropped)?.finish(patience, stop) {
+            Some(line) => match Program::shell(line, Output::Dropped)?.finish(patience) {
                 Ok(_) => Ok(true),
                 Err(Failure::Program { .. }) => Ok(false),
                 Err(failure) => Err(failure),
             },
             None => Ok(listens(&program.family()?)),
         };
-        self.wait_until(is_there, &what, patience, stop)
+        self.wait_until(is_there, &what, patience)
     }
 
     /// Waits until it takes a connection there. A socket that listens may be another one.
-    pub fn accepts(
-        &mut self,
-        at: &Endpoint,
-        patience: Duration,
-        stop: &Stop,
-    ) -> Result<(), Failure> {
-        let seconds = patience.as_secs();
+    pub fn accepts(&mut self, at: &Endpoint, patience: Patience<'_>) -> Result<(), Failure> {
+        let seconds = patience.limit.as_secs();
         let what = format!("{at} took no connection in {seconds} s: --patience allows more");
-        self.wait_until(|_| Ok(at.answers()), &what, patience, stop)
+        self.wait_until(|_| Ok(at.answers()), &what, patience)
     }
 
     fn wait_until(
         &mut self,
         is_there: impl Fn(&Program) -> Result<bool, Failure>,
         what: &str,
-        patience: Duration,
-        stop: &Stop,
+        patience: Patience<'_>,
     ) -> Result<(), Failure> {
-        while self.began.elapsed() < patience {
-            stop.check()?;
+        while self.began.elapsed() < patience.limit {
+            patience.stop.check()?;
             if let Some(status) = self.child.try_wait().map_err(Failure::io("cannot wait"))? {
                 // A daemon's first process ends when its work has gone to another one.
                 if !status.success() || !adopts() {
@@ -289,7 +280,7 @@ impl Program {
         if self.runs()? {
             // It may have ended just now, and then nothing is lost.
             let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
-            self.ends_within(GOODBYE, &Stop::default())?;
+            self.ends_within(Patience { limit: GOODBYE, stop: &Stop::default() })?;
         }
         Ok(())
     }
@@ -309,7 +300,10 @@ impl Program {
     }
 
     /// The time from its start to its end; none if it does not end within the time.
-    fn ends_within(&mut self, limit: Duration, stop: &Stop) -> Result<Option<Duration>, Failure> {
+    fn ends_within(
+        &mut self,
+        Patience { limit, stop }: Patience<'_>,
+    ) -> Result<Option<Duration>, Failure> {
         if !self.runs()? {
             return Ok(Some(self.began.elapsed()));
         }
@@ -402,8 +396,13 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(20);
 
+    fn within(limit: Duration) -> Patience<'static> {
+        static STOP: std::sync::LazyLock<Stop> = std::sync::LazyLock::new(Stop::default);
+        Patience { limit, stop: &STOP }
+    }
+
     fn shell(line: &str, output: Output) -> Result<Ended, Failure> {
-        Program::shell(line, output).unwrap().finish(LONG, &Stop::default())
+        Program::shell(line, output).unwrap().finish(within(LONG))
     }
 
     #[test]
@@ -420,7 +419,7 @@ mod tests {
     #[test]
     fn one_that_does_not_end_fails_when_patience_is_over() {
         let program = Program::shell("sleep 600", Output::Dropped).unwrap();
-        let failure = program.finish(Duration::from_millis(60), &Stop::default()).unwrap_err();
+        let failure = program.finish(within(Duration::from_millis(60))).unwrap_err();
         assert!(failure.to_string().contains("still ran"), "{failure}");
     }
 
@@ -429,7 +428,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let nothing = Endpoint::Unix(folder.path().join("nothing"));
         let mut ended = Program::shell("echo one; echo two >&2; exit 3", Output::Kept).unwrap();
-        let failure = ended.accepts(&nothing, LONG, &Stop::default()).unwrap_err().to_string();
+        let failure = ended.accepts(&nothing, within(LONG)).unwrap_err().to_string();
         assert!(failure.contains("exit code 3") && failure.contains("one\ntwo"), "{failure}");
         let told = folder.path().join("child");
         let script = format!("sleep 600 & echo $! >{}; trap '' TERM; wait; wait", told.display());
@@ -441,7 +440,7 @@ mod tests {
                 _ => std::thread::sleep(LISTENS),
             }
         };
-        let failure = program.accepts(&nothing, Duration::ZERO, &Stop::default()).unwrap_err();
+        let failure = program.accepts(&nothing, within(Duration::ZERO)).unwrap_err();
         assert!(failure.to_string().contains("took no connection in 0 s"), "{failure}");
         drop(program);
         // Killed, which takes effect in a moment; who is its parent now may yet have to look at it.
@@ -462,10 +461,10 @@ mod tests {
                       s.listen(); time.sleep(600)";
         let words = ["python3", "-c", listen].map(OsString::from);
         let server = Program::start(&words, &[], Output::Dropped).unwrap();
-        let failure = server.finish_unasked(LONG, &Stop::default()).unwrap_err().to_string();
+        let failure = server.finish_unasked(within(LONG)).unwrap_err().to_string();
         assert!(failure.contains("--load"), "{failure}");
         let program = Program::shell("echo one", Output::Kept).unwrap();
-        assert_eq!(program.finish_unasked(LONG, &Stop::default()).unwrap().output, b"one\n");
+        assert_eq!(program.finish_unasked(within(LONG)).unwrap().output, b"one\n");
     }
 
     #[test]

@@ -59,6 +59,13 @@ pub struct Stand {
     pub destination: Places,
 }
 
+/// Where one call reads, and where it writes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OneCall {
+    pub from: usize,
+    pub to: usize,
+}
+
 pub struct Lane<'a> {
     /// What is read, its pattern beginning at this position.
     pub source: &'a [u8],
@@ -96,7 +103,7 @@ impl Lane<'_> {
     /// Makes some lines wrong in the place that the last of the coming calls will write, so few
     /// that the caches hardly notice; [`Lane::check`] will want them right.
     pub fn spoil_last(&mut self, calls: u64, fill: Option<u8>) {
-        let (from, to) = self.last(calls);
+        let OneCall { from, to } = self.last(calls);
         let source = &self.source;
         let destination = &mut self.destination[to..to + self.size];
         for (start, end) in lines(self.size) {
@@ -114,12 +121,13 @@ impl Lane<'_> {
     }
 
     /// The places that the last of the coming calls reads and writes.
-    pub fn last(&self, calls: u64) -> (usize, usize) {
-        (self.stand.source.last_of(calls), self.stand.destination.last_of(calls))
+    pub fn last(&self, calls: u64) -> OneCall {
+        let Stand { source, destination } = &self.stand;
+        OneCall { from: source.last_of(calls), to: destination.last_of(calls) }
     }
 
     /// Compares a place with what should be there: the lines at every step, and of small calls all.
-    pub fn check(&self, (from, to): (usize, usize), fill: Option<u8>) -> Result<(), Failure> {
+    pub fn check(&self, OneCall { from, to }: OneCall, fill: Option<u8>) -> Result<(), Failure> {
         let whole = [(0, self.size)];
         let some: Vec<(usize, usize)> = lines(self.size).collect();
         let parts = if self.size <= COMPARED_BYTES { &whole[..] } else { &some };
@@ -137,14 +145,14 @@ impl Lane<'_> {
     }
 
     /// Writes something else to the place that the next call writes, and gives it and its source.
-    pub fn stale(&mut self) -> (usize, usize) {
+    pub fn stale(&mut self) -> OneCall {
         let last = self.last(1);
-        self.destination[last.1..last.1 + self.size].fill(STALE);
+        self.destination[last.to..last.to + self.size].fill(STALE);
         last
     }
 
     /// Compares every byte of a place with the pattern itself.
-    pub fn verify(&self, (from, to): (usize, usize), fill: Option<u8>) -> Result<(), Failure> {
+    pub fn verify(&self, OneCall { from, to }: OneCall, fill: Option<u8>) -> Result<(), Failure> {
         let got = &self.destination[to..to + self.size];
         match fill.map(|value| first_not(got, value)) {
             None => Ok(pattern::compare(SEED, self.source_start + from as u64, got)?),

@@ -77,7 +77,7 @@ fn some_of(page: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lanes::{Places, Stand};
+    use super::super::lanes::{OneCall, Places, Stand};
     use super::page_nt::Page;
     use super::*;
     use crate::experiment::bulk::Heat;
@@ -116,7 +116,7 @@ mod tests {
                     with_lane(|lane| {
                         let sum = run(lane, action, read_back, way, 1);
                         let value = (action == Action::Clear).then_some(0);
-                        assert_eq!(lane.check((0, 0), value), Ok(()), "{way} {action}");
+                        assert_eq!(lane.check(OneCall::default(), value), Ok(()), "{way} {action}");
                         assert_eq!(check_read(lane, action, read_back, sum), Ok(()), "{way}");
                     });
                 }

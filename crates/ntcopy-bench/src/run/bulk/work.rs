@@ -213,7 +213,7 @@ impl Work {
             let place = lane.stale();
             let (path, sum) = doing.run(&mut lane, 1);
             if spoil {
-                lane.destination[place.1] ^= 1;
+                lane.destination[place.to] ^= 1;
             }
             let sum = if spoil { sum ^ 1 } else { sum };
             match doing {

@@ -1,7 +1,6 @@
 //! The worker, as the measuring program sees it.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use ntcopy::libc::{MEMCPY_TUNABLE, MEMSET_TUNABLE};
 
@@ -9,16 +8,15 @@ use super::message::{Copier, Order, Reply, Traffic};
 use crate::experiment::bulk::{Peer, Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan};
 use crate::run::process::Process;
-use crate::run::{Failure, Stop, ns};
+use crate::run::{Failure, Patience, Stop, ns};
 
-#[derive(Debug, Clone)]
-pub struct Setup {
+#[derive(Debug, Clone, Copy)]
+pub struct Setup<'a> {
     /// The arguments of this program that lead to [`super::worker_main`].
-    pub args: Vec<String>,
-    pub patience: Duration,
+    pub args: &'a [String],
+    pub patience: Patience<'a>,
     /// The C library's threshold, if it is to have another than its own.
     pub tuned_threshold_bytes: Option<u64>,
-    pub stop: Stop,
 }
 
 /// A worker. Dropping it ends it.
@@ -31,21 +29,20 @@ pub struct Worker {
 
 impl Worker {
     /// Starts it, and has it map the plan's memory.
-    pub fn start(setup: &Setup, plan: &BulkPlan) -> Result<Worker, Failure> {
-        let process =
-            Process::start("the worker", &setup.args, (setup.patience, &setup.stop), |command| {
-                if let Some(bytes) = setup.tuned_threshold_bytes {
-                    command.env("GLIBC_TUNABLES", tunables(tunable(plan), bytes));
-                }
-                Ok(command.spawn())
-            })?;
-        let stop = setup.stop.clone();
+    pub fn start(setup: &Setup<'_>, plan: &BulkPlan) -> Result<Worker, Failure> {
+        let process = Process::start("the worker", setup.args, setup.patience, |command| {
+            if let Some(bytes) = setup.tuned_threshold_bytes {
+                command.env("GLIBC_TUNABLES", tunables(tunable(plan), bytes));
+            }
+            Ok(command.spawn())
+        })?;
+        let stop = setup.patience.stop.clone();
         let mut worker = Worker { process, stop, missing_peers: BTreeMap::new() };
         worker.set_up(setup, plan)?;
         Ok(worker)
     }
 
-    fn set_up(&mut self, setup: &Setup, plan: &BulkPlan) -> Result<(), Failure> {
+    fn set_up(&mut self, setup: &Setup<'_>, plan: &BulkPlan) -> Result<(), Failure> {
         let order = Order::SetUp {
             source_bytes: plan.source_bytes,
             destination_bytes: plan.destination_bytes,
@@ -95,7 +92,8 @@ impl Worker {
     pub fn sample(
         &mut self,
         way: Way,
-        (plan, cell): (&BulkPlan, &BulkCell),
+        plan: &BulkPlan,
+        cell: &BulkCell,
     ) -> Result<Traffic, Failure> {
         let order = Order::Sample {
             way: way.to_string(),

@@ -8,7 +8,7 @@ use rustix::event::epoll::EventFlags;
 use super::end::{End, Got, Side};
 use super::message::Shape;
 use crate::run::load::{self, Asks, Step};
-use crate::run::{Failure, Poll, Stop};
+use crate::run::{Failure, Patience, Poll};
 
 /// Which event is that of the server's line.
 const LINE: u64 = u64::MAX;
@@ -39,9 +39,9 @@ impl NetClient {
         sockets: Vec<OwnedFd>,
         line: impl AsFd,
         shape: &Shape,
-        (patience, stop): (Duration, &Stop),
+        patience: Patience<'_>,
     ) -> Result<NetClient, Failure> {
-        let poll = Poll::new((patience, stop), LIKELY)?;
+        let poll = Poll::new(patience, LIKELY)?;
         poll.watch(line, LINE)?;
         let mut conns = Vec::with_capacity(sockets.len());
         for (number, socket) in (0..).zip(sockets) {

@@ -16,7 +16,7 @@ use crate::run::meter::{Events, Meter};
 use crate::run::process::Process;
 use crate::run::proof::{Due, Proof};
 use crate::run::schedule::Schedule;
-use crate::run::{self, Failure, Stop, send};
+use crate::run::{self, Failure, Patience, send};
 
 pub fn unavailable(mode: NetMode) -> Result<Option<String>, Failure> {
     run::unavailable(mode.sends())
@@ -29,8 +29,7 @@ pub struct Setup<'a> {
     pub server_cpu: Option<u32>,
     /// Hardware counters: opened before any server, they are of all of them.
     pub events: &'a Events,
-    pub patience: Duration,
-    pub stop: &'a Stop,
+    pub patience: Patience<'a>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +83,7 @@ impl<'a> Lane<'a> {
         };
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..traffic.connections {
-            setup.stop.check()?;
+            setup.patience.stop.check()?;
             let (our_end, their_end) = setup.network.pair(self.number, traffic.family)?;
             if self.shape.hint {
                 let setting = send::setting(self.mode.sends());
@@ -96,8 +95,8 @@ impl<'a> Lane<'a> {
             theirs.push(their_end);
         }
         if self.server.is_none() {
-            let patience = (setup.patience, setup.stop);
-            let server: Server = Process::start(NAME, setup.server_args, patience, |command| {
+            let (args, patience) = (setup.server_args, setup.patience);
+            let server: Server = Process::start(NAME, args, patience, |command| {
                 setup.network.at_server(|| command.spawn())
             })?;
             let clock = CpuClock::new(server.pid())?;
@@ -114,14 +113,14 @@ impl<'a> Lane<'a> {
 
     pub fn connect_client(&mut self, traffic: &Traffic) -> Result<NetClient, Failure> {
         let sockets = self.connect(traffic)?;
-        let (shape, patience) = (self.shape, (self.setup.patience, self.setup.stop));
+        let (shape, patience) = (self.shape, self.setup.patience);
         NetClient::new(sockets, &*self.server()?, &shape, patience)
     }
 
     pub fn connect_pingpong(&mut self, traffic: &Traffic) -> Result<PingPong, Failure> {
         let socket = self.connect(&Traffic { connections: 1, ..*traffic })?.pop();
         let socket = socket.ok_or_else(|| Failure::Answer("no connection was made".to_owned()))?;
-        PingPong::new(socket, &self.shape, (self.setup.patience, self.setup.stop))
+        PingPong::new(socket, &self.shape, self.setup.patience)
     }
 
     fn cpu(&self) -> Result<[u64; 2], Failure> {
@@ -175,7 +174,7 @@ impl<'a> Lane<'a> {
     ) -> Result<Window, Failure> {
         client.begin();
         self.serving(false, |lane| {
-            lane.metered(|meter| load::closed(client, (warm_up, clocked), true, meter))
+            lane.metered(|meter| load::closed(client, warm_up, clocked, true, meter))
         })
     }
 

@@ -14,7 +14,7 @@ use super::end::flags;
 use super::message::{LAST, Shape};
 use crate::run::meter::{Meter, cpu_since};
 use crate::run::schedule::{histogram, record, take_answers};
-use crate::run::{Failure, Stop, WrongByte, ns, pattern};
+use crate::run::{Failure, Patience, Stop, WrongByte, ns, pattern};
 
 /// Where a message has its number.
 const NUMBER_BYTES: usize = 8;
@@ -103,12 +103,13 @@ impl PingPong {
     pub fn new(
         socket: OwnedFd,
         shape: &Shape,
-        (patience, stop): (Duration, &Stop),
+        patience: Patience<'_>,
     ) -> Result<PingPong, Failure> {
-        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience))
+        sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience.limit))
             .map_err(Failure::os("cannot set SO_RCVTIMEO"))?;
         let ball = Ball::new(socket.as_fd(), shape);
         let room = vec![1; ball.bytes.len()];
+        let Patience { limit: patience, stop } = patience;
         Ok(PingPong { socket, ball, room, next: 0, patience, stop: stop.clone() })
     }
 
@@ -225,7 +226,7 @@ mod tests {
             (ours.into(), theirs.into())
         };
         let server = thread::spawn(move || echo(theirs.as_fd(), &shape(datagrams)));
-        let patience = (Duration::from_secs(60), &Stop::default());
+        let patience = Patience { limit: Duration::from_secs(60), stop: &Stop::default() };
         (PingPong::new(ours, &shape(datagrams), patience).unwrap(), server)
     }
 

@@ -10,8 +10,8 @@ use ntcopy::profile::{self, PROFILE_VARIABLE, Profile};
 use ntcopy_bench::alone::Alone;
 use ntcopy_bench::calibrate::{self, Calibration};
 use ntcopy_bench::machine;
-use ntcopy_bench::run::Stop;
 use ntcopy_bench::run::bulk::{Setup, resources};
+use ntcopy_bench::run::{Patience, Stop};
 use ntcopy_bench::sample::Progress;
 use ntcopy_record::beside;
 use ntcopy_record::units::Bytes;
@@ -64,10 +64,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot watch for signals")?;
     let alone = Alone::claim();
     let setup = Setup {
-        args: bench::process_args("worker"),
-        patience: PATIENCE,
+        args: &bench::process_args("worker"),
+        patience: Patience { limit: PATIENCE, stop: &stop },
         tuned_threshold_bytes: None,
-        stop,
     };
     let mut progress = Progress::on_stderr();
     let region = args.region.map(|size| size.0);

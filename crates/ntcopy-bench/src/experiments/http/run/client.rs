@@ -10,7 +10,7 @@ use super::wire::{Target, Wire};
 use crate::experiments::http::HttpCell;
 use crate::run::load::{self, Asks, Step};
 use crate::run::schedule::Schedule;
-use crate::run::{Failure, Poll, Stop, meter};
+use crate::run::{Failure, Patience, Poll, Stop, meter};
 
 /// Reads the clocks of client, proxy and backend, and has the hardware count.
 pub type Meter<'a> = meter::Meter<'a, 3>;
@@ -31,17 +31,18 @@ pub struct Client {
 
 impl Client {
     pub fn connect(running: &Running, cell: &HttpCell, stop: &Stop) -> Result<Client, Failure> {
-        let data = (cell.objects(), cell.object_bytes);
-        Client::to(running.target(), cell.connections, data, stop)
+        let HttpCell { connections, object_bytes, .. } = *cell;
+        Client::to(running.target(), connections, cell.objects(), object_bytes, stop)
     }
 
     fn to(
         target: Target,
         connections: u32,
-        (objects, object_bytes): (u64, u64),
+        objects: u64,
+        object_bytes: u64,
         stop: &Stop,
     ) -> Result<Client, Failure> {
-        let poll = Poll::new((target.patience, stop), "")?;
+        let poll = Poll::new(Patience { limit: target.patience, stop }, "")?;
         let requests = (0..objects).map(|object| request(&data::path(object))).collect();
         let reader = BodyReader::discarding();
         let (conns, next) = (Vec::new(), 0);
@@ -89,7 +90,7 @@ impl Client {
         meter: Meter<'_>,
     ) -> Result<Window, Failure> {
         self.revive()?;
-        load::closed(self, (warm_up, clocked), false, meter)
+        load::closed(self, warm_up, clocked, false, meter)
     }
 
     pub fn open(&mut self, schedule: &Schedule, meter: Meter<'_>) -> Result<Window, Failure> {

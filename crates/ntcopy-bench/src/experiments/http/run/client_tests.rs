@@ -43,7 +43,7 @@ fn serve(mut stream: TcpStream, answers: bool) {
 }
 
 fn client(connections: u32, answers: bool) -> Client {
-    Client::to(server(answers), connections, (OBJECTS, LENGTH), &Stop::default()).unwrap()
+    Client::to(server(answers), connections, OBJECTS, LENGTH, &Stop::default()).unwrap()
 }
 
 fn meter() -> Meter<'static> {
@@ -126,7 +126,7 @@ fn what_is_never_answered_is_counted_as_late_and_not_left_out() {
 #[test]
 fn a_stop_ends_a_run() {
     let stop = Stop::default();
-    let mut client = Client::to(server(true), 1, (OBJECTS, LENGTH), &stop).unwrap();
+    let mut client = Client::to(server(true), 1, OBJECTS, LENGTH, &stop).unwrap();
     stop.ask(2);
     let failure = client.closed(Duration::ZERO, Duration::from_secs(3600), meter()).unwrap_err();
     assert_eq!(failure, Failure::Stopped(2));

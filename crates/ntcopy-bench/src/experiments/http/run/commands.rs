@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use ntcopy::uapi;
 use ntcopy_kernel::temporary::Folder;
@@ -16,7 +15,7 @@ use crate::experiments::http::{
     HttpCell, HttpMode, HttpPlan, OUTPUT_BUFFERS, PROXY_BUFFERS, Transport, Way,
 };
 use crate::experiments::turns::program::Endpoint;
-use crate::run::Failure;
+use crate::run::{Failure, Patience};
 
 /// Seconds that a kept connection may be silent: longer than other modes are measured meanwhile.
 const IDLE_S: u64 = 3600;
@@ -38,7 +37,7 @@ pub struct Setup<'a> {
     pub way: Way,
     pub folder: &'a Path,
     pub open_files: u64,
-    pub patience: Duration,
+    pub patience: Patience<'a>,
 }
 
 impl Setup<'_> {
@@ -53,7 +52,8 @@ impl Setup<'_> {
 
 pub(super) fn storaged(
     mode: HttpMode,
-    (workers, objects): (u32, u64),
+    workers: u32,
+    objects: u64,
     data: &Path,
     at: &Endpoint,
 ) -> Result<Command, Failure> {
@@ -182,7 +182,7 @@ fn nginx_at(at: &Endpoint) -> String {
 }
 
 /// The settings that all forms of nginx share. The folder holds all that it writes.
-fn nginx_settings(folder: &Path, (workers, files): (u32, u64), http: &str) -> String {
+fn nginx_settings(folder: &Path, workers: u32, files: u64, http: &str) -> String {
     let shown = folder.display();
     // Its workers would lose root's rights, and with them the way to the folder.
     let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };
@@ -204,7 +204,7 @@ fn nginx(setup: &Setup<'_>, name: &str, http: &str) -> Result<Command, Failure> 
     let folder = setup.folder.join(name);
     fs::create_dir_all(&folder)
         .map_err(Failure::io(format!("cannot make {}", folder.display())))?;
-    let text = nginx_settings(&folder, (setup.plan.workers, setup.open_files), http);
+    let text = nginx_settings(&folder, setup.plan.workers, setup.open_files, http);
     let file = write(&folder, "nginx.conf", &text)?;
     let mut command = program(setup, Program::Nginx)?;
     command.args(["-e", "stderr", "-p"]).arg(&folder).arg("-c").arg(file);

@@ -21,7 +21,7 @@ impl Daemon {
     pub fn start(name: &str, command: Command, cpu: Option<u32>) -> Result<Daemon, Failure> {
         let start = || {
             // It may tell its workers to end, if this process is killed.
-            let program = Program::spawn(name.to_owned(), command, (Output::Kept, Signal::TERM))?;
+            let program = Program::spawn(name.to_owned(), command, Output::Kept, Signal::TERM)?;
             Ok(Daemon { program, clocks: Vec::new() })
         };
         let Some(cpu) = cpu else { return start() };

@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::body_reader::seed;
 use super::commands::{Example, storaged};
@@ -13,7 +12,7 @@ use super::scratch::Scratch;
 use crate::experiments::http::HttpMode;
 use crate::experiments::http::{Backend, HttpCell, Stack};
 use crate::experiments::turns::program::Endpoint;
-use crate::run::{Failure, Stop, pattern};
+use crate::run::{Failure, Patience, Stop, pattern};
 
 /// An object's path in a URL, and below nginx's root.
 pub fn path(object: u64) -> String {
@@ -35,13 +34,14 @@ impl Data {
         cell: &HttpCell,
         scratch: &Scratch,
         stacks: &[Stack],
-        (patience, stop): (Duration, &Stop),
+        patience: Patience<'_>,
     ) -> Result<Data, Failure> {
+        let stop = patience.stop;
         let needs = |backend| stacks.iter().any(|stack| stack.backend() == backend);
         let ours = needs(Backend::Storaged).then(|| scratch.path().join("seed"));
         let theirs = needs(Backend::Nginx).then(|| scratch.path().join("root"));
         if let Some(folder) = &ours {
-            store(objects(cell), folder, (patience, stop))?;
+            store(objects(cell), folder, patience)?;
         }
         if let Some(root) = &theirs {
             write_files(objects(cell), root, stop)?;
@@ -97,19 +97,19 @@ const PIECE_BYTES: usize = 64 << 10;
 fn store(
     objects: impl Iterator<Item = Object>,
     data: &Path,
-    (patience, stop): (Duration, &Stop),
+    patience: Patience<'_>,
 ) -> Result<(), Failure> {
     let socket = data.with_extension("sock");
     let at = Endpoint::Unix(socket.clone());
     let mut storaged =
-        Daemon::start("storaged", storaged(HttpMode::Plain, (1, 0), data, &at)?, None)?;
-    storaged.program.accepts(&at, patience, stop)?;
+        Daemon::start("storaged", storaged(HttpMode::Plain, 1, 0, data, &at)?, None)?;
+    storaged.program.accepts(&at, patience)?;
     let failed = || Failure::io("cannot store an object");
     let mut stream = UnixStream::connect(&socket).map_err(failed())?;
-    stream.set_read_timeout(Some(patience)).map_err(failed())?;
+    stream.set_read_timeout(Some(patience.limit)).map_err(failed())?;
     let (mut room, mut answer) = (vec![0; PIECE_BYTES], [0; 4096]);
     for object in objects {
-        stop.check()?;
+        patience.stop.check()?;
         let Object { path, bytes, .. } = &object;
         let host = "Host: localhost";
         let head = format!("PUT {path} HTTP/1.1\r\n{host}\r\nContent-Length: {bytes}\r\n\r\n");

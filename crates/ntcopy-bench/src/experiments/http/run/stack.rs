@@ -16,7 +16,7 @@ use crate::experiments::http::{Backend, HttpMode, Way};
 use crate::experiments::turns::program::Endpoint;
 use crate::run::cpu_clock::CpuClock;
 use crate::run::proof::{Due, OF_A_PROGRAM_PERCENT, Proof};
-use crate::run::{self, Failure, Stop};
+use crate::run::{self, Failure};
 
 /// Why a way can't be had here, if so: a program is missing, or the kernel has no flag.
 pub fn unavailable(way: Way) -> Result<Option<String>, Failure> {
@@ -63,11 +63,7 @@ fn cannot_be_hinted(mode: HttpMode, program: &Path) -> Result<Option<String>, Fa
 /// free a moment ago.
 const ADDRESSES: usize = 3;
 
-fn start_proxy(
-    setup: &Setup<'_>,
-    between: &Endpoint,
-    stop: &Stop,
-) -> Result<(Daemon, SocketAddr), Failure> {
+fn start_proxy(setup: &Setup<'_>, between: &Endpoint) -> Result<(Daemon, SocketAddr), Failure> {
     let [program, _] = Program::of_stack(setup.way.stack);
     let mut left = ADDRESSES;
     loop {
@@ -81,7 +77,7 @@ fn start_proxy(
         };
         let cpu = setup.plan.places.map(|[_, proxy, _]| proxy);
         let mut proxy = Daemon::start(proxy_name(program), command, cpu)?;
-        match proxy.program.accepts(&front, setup.patience, stop) {
+        match proxy.program.accepts(&front, setup.patience) {
             Ok(()) => return Ok((proxy, address)),
             Err(failure) if left == 0 || !is_taken(&failure) => return Err(failure),
             Err(_) => {}
@@ -104,14 +100,14 @@ pub struct Running {
 }
 
 impl Running {
-    pub fn start(setup: &Setup<'_>, data: &Data, stop: &Stop) -> Result<Running, Failure> {
+    pub fn start(setup: &Setup<'_>, data: &Data) -> Result<Running, Failure> {
         let between = setup.between()?;
         let [_, backend] = Program::of_stack(setup.way.stack);
         let command = match backend {
             Program::Storaged => {
-                let extent = (setup.plan.workers, setup.cell.objects());
-                let (mode, folder) = (setup.way.mode, data.folder_of_ours(setup.folder)?);
-                let mut command = commands::storaged(mode, extent, &folder, &between)?;
+                let (mode, workers) = (setup.way.mode, setup.plan.workers);
+                let (objects, folder) = (setup.cell.objects(), data.folder_of_ours(setup.folder)?);
+                let mut command = commands::storaged(mode, workers, objects, &folder, &between)?;
                 if let Some(bytes) = setup.plan.settings.sndbuf_bytes {
                     command.arg("--sndbuf").arg(bytes.to_string());
                 }
@@ -125,14 +121,14 @@ impl Running {
         };
         let cpu = setup.plan.places.map(|[_, _, backend]| backend);
         let mut backend = Daemon::start(backend.name(), command, cpu)?;
-        backend.program.accepts(&between, setup.patience, stop)?;
+        backend.program.accepts(&between, setup.patience)?;
         // Not before: the backend's address could be the same.
-        let (proxy, address) = start_proxy(setup, &between, stop)?;
+        let (proxy, address) = start_proxy(setup, &between)?;
         Ok(Running {
             way: setup.way,
             proxy,
             backend,
-            target: Target { address, patience: setup.patience },
+            target: Target { address, patience: setup.patience.limit },
             ourselves: CpuClock::new(rustix::process::getpid())?,
         })
     }
