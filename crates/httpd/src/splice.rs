@@ -65,13 +65,13 @@ pub struct Pool {
     limit: usize,
     pipe_bytes: usize,
     /// Whether it was said that there are none of a useful size.
-    said: bool,
+    is_warned: bool,
 }
 
 impl Pool {
     /// A pool of at most `limit` pipes of `pipe_bytes` each.
     pub fn new(limit: usize, pipe_bytes: usize) -> Pool {
-        Pool { idle: Vec::new(), open: 0, limit, pipe_bytes, said: false }
+        Pool { idle: Vec::new(), open: 0, limit, pipe_bytes, is_warned: false }
     }
 
     /// An empty pipe; `None` if the limit is reached or the system has none left of a useful size:
@@ -90,7 +90,7 @@ impl Pool {
 
     /// Once, for it may go on for long.
     fn say(&mut self, errno: Errno) {
-        if errno == Errno::NOBUFS && !std::mem::replace(&mut self.said, true) {
+        if errno == Errno::NOBUFS && !std::mem::replace(&mut self.is_warned, true) {
             tracing::warn!(
                 open = self.open,
                 "this user's pipes have used up fs.pipe-user-pages-soft: bodies are copied where \
@@ -195,7 +195,7 @@ mod tests {
             }
             let mut pool = Pool::new(limit, 1 << 20);
             let pipes: Vec<Pipe> = std::iter::from_fn(|| pool.take()).collect();
-            Some((pipes.iter().map(|pipe| pipe.capacity).min(), pool.open, pool.said))
+            Some((pipes.iter().map(|pipe| pipe.capacity).min(), pool.open, pool.is_warned))
         };
         let Some((least, open, said)) = std::thread::spawn(work).join().unwrap() else {
             eprintln!("skipped: another user can't be had without privilege");

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use ntcopy::policy::Policy;
-use ntcopy::profile::{Machine, Profile};
+use ntcopy::profile::{Profile, ProfiledMachine};
 
 use crate::plan::bulk::Resources;
 use crate::run::Failure;
@@ -55,7 +55,7 @@ pub fn calibrate(
     let measured: BTreeMap<String, u64> = meter.measured();
     progress.end();
     Ok(Calibration {
-        profile: Profile { date: today(), machine: Machine::this(), policy, measured },
+        profile: Profile { date: today(), machine: ProfiledMachine::this(), policy, measured },
         before,
         took: begin.elapsed(),
         notes,

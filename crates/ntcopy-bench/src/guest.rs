@@ -123,7 +123,7 @@ fn boot(request: &Request, built: &Built, module: Option<&Path>) -> Result<Insid
     // Where nothing was measured there is no record.
     let _ = std::fs::remove_dir(place);
     let outcome = outcome?;
-    let complaints = outcome.splats.into_iter().map(|splat| splat.title).collect();
+    let complaints = outcome.fault_reports.into_iter().map(|report| report.title).collect();
     Ok(Inside { code: outcome.code, complaints })
 }
 
@@ -174,9 +174,9 @@ fn mem_bytes(needs: &Needs) -> u64 {
 mod tests {
     use super::*;
     use crate::experiments::unix::{self, Settings};
-    use crate::plan::{Cpus, Plan};
+    use crate::plan::{Cpus, SendsPlan};
 
-    fn plan(settings: &Settings) -> Plan {
+    fn plan(settings: &Settings) -> SendsPlan {
         unix::plan(settings, &Cpus { allowed: vec![0], sharing_l2: None }).unwrap()
     }
 

@@ -19,7 +19,7 @@ pub use error::{Cpus, PlanError};
 pub use sysctl::{Sysctl, sysctls};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct SendsPlan {
     pub experiment: ExperimentKind,
     pub cells: Vec<CellPlan>,
     /// The modes, the baseline first.
@@ -35,7 +35,7 @@ pub struct Plan {
     pub verified_sockets: u32,
 }
 
-impl Plan {
+impl SendsPlan {
     pub fn samples(&self) -> u64 {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
     }

@@ -1,16 +1,16 @@
 //! Running a command inside a built kernel.
 
 mod cpus;
+mod fault_report;
 mod kvm;
 mod launch;
 mod limit;
 mod memory;
-mod pump;
 mod qemu;
+mod relay;
 mod run_dir;
 pub(crate) mod spec;
 mod spin;
-mod splat;
 mod wall;
 mod watch;
 
@@ -21,14 +21,14 @@ use std::time::{Duration, Instant};
 pub(crate) use cpus::HOST_CPUS;
 use cpus::check_own;
 pub use cpus::{HostCpus, sharing_l2};
+pub use fault_report::FaultReport;
 pub use memory::{HUGE_PAGES_VARIABLE, available_bytes};
-pub use splat::Splat;
 
 use crate::build::{BuildOptions, is_built};
 use crate::cache::Built;
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
-use crate::kind::{Kind, Machine};
+use crate::kind::{Kind, RunsAs};
 use crate::tools;
 use qemu::Share;
 use spec::{LineKind, Spec};
@@ -102,7 +102,7 @@ pub struct Outcome {
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
     /// In which the guest's kernel reported a fault of its own: a warning, a BUG, a leak.
-    pub splats: Vec<Splat>,
+    pub fault_reports: Vec<FaultReport>,
 }
 
 /// Checks that a kernel of this kind can be booted here.
@@ -150,10 +150,10 @@ impl Boot {
             arguments: Vec::new(),
             host_cpus: HostCpus::Any,
             timeout: None,
-            boot_limit: match kernel.kind.machine() {
-                Machine::Um => BOOT_LIMIT,
-                Machine::Qemu if kernel.kind == Kind::Kvm => kvm::LIMIT,
-                Machine::Qemu => EMULATED_BOOT_LIMIT,
+            boot_limit: match kernel.kind.runs_as() {
+                RunsAs::Um => BOOT_LIMIT,
+                RunsAs::Qemu if kernel.kind == Kind::Kvm => kvm::LIMIT,
+                RunsAs::Qemu => EMULATED_BOOT_LIMIT,
             },
             output: Output::default(),
             console: None,
@@ -178,9 +178,9 @@ impl Boot {
         let interrupts = Interrupts::arm().doing("taking over signals for", "the guest")?;
         check_boot(self.kind)?;
         self.check_cpus()?;
-        let memory = match self.kind.machine() {
-            Machine::Um => Some(memory::Directory::find(self.mem_bytes)?),
-            Machine::Qemu => {
+        let memory = match self.kind.runs_as() {
+            RunsAs::Um => Some(memory::Directory::find(self.mem_bytes)?),
+            RunsAs::Qemu => {
                 memory::check_host(self.mem_bytes)?;
                 None
             }
@@ -206,7 +206,8 @@ impl Boot {
             std::fs::copy(&console, file).doing("writing", file)?;
         }
         if let Ok(outcome) = &mut outcome {
-            outcome.splats = splat::find(&splat::read_console(&console), self.kind.machine());
+            outcome.fault_reports =
+                fault_report::find(&fault_report::read_console(&console), self.kind.runs_as());
         }
         outcome
     }
@@ -247,9 +248,9 @@ impl Boot {
             scratch: self.scratch.iter().map(|folder| folder.into()).collect(),
             sysctls: self.sysctls.clone(),
             open_files: (limit.current, limit.maximum),
-            lines: match self.kind.machine() {
-                Machine::Um => LineKind::Serial,
-                Machine::Qemu => LineKind::VirtioPorts,
+            lines: match self.kind.runs_as() {
+                RunsAs::Um => LineKind::Serial,
+                RunsAs::Qemu => LineKind::VirtioPorts,
             },
             // Known when there is a run directory.
             modules: None,

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::cache::{Built, Cache, HEADERS, Inputs, Meta, Part};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
-use crate::kind::{Kind, Machine};
+use crate::kind::{Kind, RunsAs};
 use crate::progress::Progress;
 use crate::series::Series;
 use crate::source::tree::Tree;
@@ -182,9 +182,9 @@ impl Work<'_> {
         let log = out.join("build.log");
         self.make(&prepared, &log).map_err(|error| keep_log(cache, &key, &log, error))?;
         let meta = self.meta(&prepared, inputs)?;
-        let image = match self.options.kind.machine() {
-            Machine::Um => "linux",
-            Machine::Qemu => "arch/x86/boot/bzImage",
+        let image = match self.options.kind.runs_as() {
+            RunsAs::Um => "linux",
+            RunsAs::Qemu => "arch/x86/boot/bzImage",
         };
         for (from, to) in [(image, "linux"), (".config", "config")] {
             let (from, to) = (prepared.source.join(from), out.join(to));

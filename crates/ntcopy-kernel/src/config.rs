@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::kind::{Flavour, Kind, Machine, Release};
+use crate::kind::{Flavour, Kind, Release, RunsAs};
 use crate::series::{
     CONFIG_6_12, CONFIG_KASAN, CONFIG_KCSAN, CONFIG_MODULE, CONFIG_UM, CONFIG_UM_6_12, CONFIG_X86,
 };
@@ -31,9 +31,9 @@ pub(crate) fn fragment(kind: Kind) -> String {
 
 /// A release of its own, so that the module of one kernel is not taken for that of another.
 fn release_setting(kind: Kind) -> String {
-    let machine = match kind.machine() {
-        Machine::Um => "um",
-        Machine::Qemu => "x86",
+    let machine = match kind.runs_as() {
+        RunsAs::Um => "um",
+        RunsAs::Qemu => "x86",
     };
     format!("CONFIG_LOCALVERSION=\"-ntcopy-{machine}-module\"\n")
 }

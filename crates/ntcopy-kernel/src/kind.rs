@@ -66,7 +66,7 @@ pub enum Kind {
 
 /// How a kernel runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Machine {
+pub enum RunsAs {
     /// It runs as a process of the host.
     Um,
     /// In QEMU, with every instruction emulated, or by KVM.
@@ -157,16 +157,16 @@ impl Kind {
         }
     }
 
-    pub fn machine(self) -> Machine {
+    pub fn runs_as(self) -> RunsAs {
         match self {
-            Self::Um | Self::Um612 | Self::UmModule => Machine::Um,
-            Self::X86(..) | Self::Stock(_) | Self::Kvm => Machine::Qemu,
+            Self::Um | Self::Um612 | Self::UmModule => RunsAs::Um,
+            Self::X86(..) | Self::Stock(_) | Self::Kvm => RunsAs::Qemu,
         }
     }
 
     /// Whether every instruction is emulated, so that no time in it is one.
     pub fn is_emulated(self) -> bool {
-        self.machine() == Machine::Qemu && self != Self::Kvm
+        self.runs_as() == RunsAs::Qemu && self != Self::Kvm
     }
 
     /// Whether it is fetched ready-made rather than built here.

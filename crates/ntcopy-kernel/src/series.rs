@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Context, Result};
-use crate::kind::{Kind, Machine, Release};
+use crate::kind::{Kind, Release, RunsAs};
 
 /// A folder's name, and the names and the bytes of its patches.
 type Part = (&'static str, &'static [(&'static str, &'static [u8])]);
@@ -73,11 +73,11 @@ impl Series {
 
     #[must_use]
     pub fn for_kernel(mut self, kind: Kind) -> Self {
-        let is_bare = kind.is_for_module() && kind.machine() == Machine::Qemu;
+        let is_bare = kind.is_for_module() && kind.runs_as() == RunsAs::Qemu;
         if kind.is_stock() || is_bare {
             return Self::default();
         }
-        if kind.machine() == Machine::Qemu {
+        if kind.runs_as() == RunsAs::Qemu {
             self.patches.retain(|patch| !patch.name.starts_with(UM));
         }
         if kind.is_for_module() { self.neutral() } else { self }

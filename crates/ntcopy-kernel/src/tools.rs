@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::kind::{Kind, Machine};
+use crate::kind::{Kind, RunsAs};
 
 /// A program, or a file of the C library's or another's headers, and Debian's package with it.
 type Tool = (&'static str, &'static str);
@@ -80,7 +80,7 @@ pub(crate) fn check(kind: Kind, from_package: bool) -> Result<()> {
 
 /// Checks that there are the programs that boot a kernel of this kind.
 pub(crate) fn check_boot(kind: Kind) -> Result<()> {
-    let is_in_qemu = kind.machine() == Machine::Qemu;
+    let is_in_qemu = kind.runs_as() == RunsAs::Qemu;
     let qemu: &[Tool] = &[("qemu-system-x86_64", "qemu-system-x86")];
     check_all("booting this kernel", &[if is_in_qemu { qemu } else { &[] }])?;
     if kind.is_stock() && virtiofsd().is_none() {

@@ -30,7 +30,7 @@ pub const SYSTEM_PATH: &str = "/etc/ntcopy/profile.toml";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Machine {
+pub struct ProfiledMachine {
     /// Vendor, family, model and stepping: [`Cpu::signature`].
     pub signature: String,
     /// The CPU's own name for itself. For people; it may differ.
@@ -43,11 +43,11 @@ pub struct Machine {
     pub is_guest: bool,
 }
 
-impl Machine {
+impl ProfiledMachine {
     /// The machine that this program runs on.
-    pub fn this() -> Machine {
+    pub fn this() -> ProfiledMachine {
         let (cpu, facts) = (Cpu::by_cpuid(), Facts::detect());
-        Machine {
+        ProfiledMachine {
             signature: cpu.signature(),
             model_name: cpu.model_name,
             l2_bytes: facts.l2_bytes,
@@ -57,15 +57,16 @@ impl Machine {
     }
 
     /// What differs in a way that matters, the profile's first; `None` if nothing does.
-    fn difference(&self, here: &Machine) -> Option<String> {
-        let sizes = |machine: &Machine| {
+    fn difference(&self, here: &ProfiledMachine) -> Option<String> {
+        let sizes = |machine: &ProfiledMachine| {
             format!(
                 "{} KiB of level 2, {} of level 3",
                 machine.l2_bytes >> 10,
                 machine.l3_bytes >> 10
             )
         };
-        let guest = |machine: &Machine| if machine.is_guest { "a guest" } else { "not a guest" };
+        let guest =
+            |machine: &ProfiledMachine| if machine.is_guest { "a guest" } else { "not a guest" };
         if self.signature != here.signature {
             Some(format!("{} ({}), not {}", self.signature, self.model_name, here.signature))
         } else if (self.l2_bytes, self.l3_bytes) != (here.l2_bytes, here.l3_bytes) {
@@ -84,7 +85,7 @@ pub struct Profile {
     /// The day, `2026-11-21`.
     pub date: String,
     /// The machine.
-    pub machine: Machine,
+    pub machine: ProfiledMachine,
     /// What follows from the measurement.
     pub policy: Policy,
     /// The measurement, for people: names with their unit at the end, and integers.
@@ -171,11 +172,14 @@ impl Profile {
     ///
     /// It can't be read or understood, or is another machine's.
     pub fn read(path: &Path) -> Result<Profile, ProfileError> {
-        Profile::read_for(path, Machine::this)
+        Profile::read_for(path, ProfiledMachine::this)
     }
 
     /// Asks for the machine once there is a profile.
-    fn read_for(path: &Path, here: impl FnOnce() -> Machine) -> Result<Profile, ProfileError> {
+    fn read_for(
+        path: &Path,
+        here: impl FnOnce() -> ProfiledMachine,
+    ) -> Result<Profile, ProfileError> {
         let text =
             text_of(path).map_err(|cause| ProfileError::Read { path: path.to_owned(), cause })?;
         let profile = Profile::from_toml(&text)

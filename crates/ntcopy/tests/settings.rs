@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use ntcopy::profile::{Machine, Profile, SYSTEM_PATH};
+use ntcopy::profile::{Profile, ProfiledMachine, SYSTEM_PATH};
 use ntcopy::{Hints, Method, Policy, Settings, copy, init};
 
 /// Runs [`child`] in a process of its own.
@@ -110,7 +110,7 @@ fn a_profile_is_gone_by_and_another_machines_is_refused() {
     policy.copy_nontemporal_from_bytes = 4096;
     let mut profile = Profile {
         date: "2026-11-21".into(),
-        machine: Machine::this(),
+        machine: ProfiledMachine::this(),
         policy,
         measured: Default::default(),
     };

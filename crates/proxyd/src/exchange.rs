@@ -21,7 +21,7 @@ use self::outcome::{Error, Side};
 use self::patience::Progress;
 pub(crate) use self::patience::Timer;
 use crate::conn::Conn;
-use crate::flow::{Flow, FlowError, Pump};
+use crate::flow::{Flow, FlowError, Pass};
 use crate::forward::write_response;
 use crate::request::Method;
 use crate::response::{Response, parse_response};
@@ -155,7 +155,7 @@ impl Exchange<'_> {
     /// One try, on one connection.
     async fn attempt(&mut self, mut upstream: Upstream) -> Result<Upstream, Error> {
         self.rewind();
-        while poll_fn(|cx| self.poll_pass(cx, &mut upstream)).await? == Pump::Again {
+        while poll_fn(|cx| self.poll_pass(cx, &mut upstream)).await? == Pass::Again {
             tokio::task::yield_now().await;
         }
         Ok(upstream)
@@ -208,7 +208,7 @@ impl Exchange<'_> {
     }
 
     /// Both directions, as far as they come; pending while an event has to come first.
-    fn poll_pass(&mut self, cx: &mut Context<'_>, up: &mut Upstream) -> Poll<Result<Pump, Error>> {
+    fn poll_pass(&mut self, cx: &mut Context<'_>, up: &mut Upstream) -> Poll<Result<Pass, Error>> {
         if self.client.stream.socket_mut().poll_hung_up(cx).is_ready() {
             return Poll::Ready(Err(Error::gone()));
         }
@@ -216,8 +216,8 @@ impl Exchange<'_> {
         // Its end ends the exchange also before the request is done: the backend has said all that it
         // will.
         match (self.poll_answer(cx, up)?, sending) {
-            (Poll::Ready(pump), _) => Poll::Ready(Ok(pump)),
-            (Poll::Pending, Poll::Ready(())) => Poll::Ready(Ok(Pump::Again)),
+            (Poll::Ready(passed), _) => Poll::Ready(Ok(passed)),
+            (Poll::Pending, Poll::Ready(())) => Poll::Ready(Ok(Pass::Again)),
             (Poll::Pending, Poll::Pending) => self.poll_too_slow(cx),
         }
     }
@@ -236,12 +236,12 @@ impl Exchange<'_> {
         let flushed = if head_alone { self.request.flush(cx, &mut up.conn) } else { Ok(true) };
         let httpd::Conn { stream, input, .. } = &mut *self.client;
         let sent = match flushed {
-            Ok(_) => self.request.poll_pump(cx, stream, input, &mut up.conn, &mut pipes),
+            Ok(_) => self.request.poll_flow(cx, stream, input, &mut up.conn, &mut pipes),
             Err(error) => Poll::Ready(Err(error)),
         };
         match ready!(sent) {
-            Ok(Pump::Again) => Poll::Ready(Ok(())),
-            Ok(Pump::Done) => {
+            Ok(Pass::Again) => Poll::Ready(Ok(())),
+            Ok(Pass::Done) => {
                 self.request.release(&mut pipes);
                 self.sending = Sending::Sent(Instant::now());
                 up.upload = None;
@@ -275,7 +275,7 @@ impl Exchange<'_> {
         &mut self,
         cx: &mut Context<'_>,
         up: &mut Upstream,
-    ) -> Poll<Result<Pump, Error>> {
+    ) -> Poll<Result<Pass, Error>> {
         while let Answer::Awaited(awaited) = self.answer {
             let end = ready!(self.poll_head(cx, up))?;
             match parse_response(&up.input.bytes[..end], self.asked.method) {
@@ -287,9 +287,9 @@ impl Exchange<'_> {
         }
         let mut pipes = self.worker.pipes.borrow_mut();
         let Upstream { conn, input, .. } = up;
-        let pump =
-            ready!(self.response.poll_pump(cx, conn, input, &mut self.client.stream, &mut pipes));
-        Poll::Ready(pump.map_err(|error| match error {
+        let passed =
+            ready!(self.response.poll_flow(cx, conn, input, &mut self.client.stream, &mut pipes));
+        Poll::Ready(passed.map_err(|error| match error {
             FlowError::Sink => Error::gone(),
             error => Error::new(Side::Backend, 502, error.to_string()),
         }))

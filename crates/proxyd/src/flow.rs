@@ -45,7 +45,7 @@ pub(crate) enum FlowError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pump {
+pub(crate) enum Pass {
     /// Everything was read and handed to the kernel.
     Done,
     /// It is another session's turn; nothing is in the way.
@@ -134,14 +134,14 @@ impl Flow {
     }
 
     /// Moves what can be moved; pending while an event has to come first.
-    pub(crate) fn poll_pump(
+    pub(crate) fn poll_flow(
         &mut self,
         cx: &mut Context<'_>,
         source: &mut Conn,
         input: &mut Input,
         sink: &mut Conn,
         pipes: &mut Pool,
-    ) -> Poll<Result<Pump, FlowError>> {
+    ) -> Poll<Result<Pass, FlowError>> {
         let mut budget = TURN_BYTES;
         loop {
             let before = self.consumed;
@@ -152,14 +152,14 @@ impl Flow {
             let flushed = self.flush(cx, sink)?;
             if self.is_read() && self.out.is_empty() && self.held() == 0 {
                 ready!(sink.poll_flush(cx)).map_err(|_| FlowError::Sink)?;
-                return Poll::Ready(Ok(Pump::Done));
+                return Poll::Ready(Ok(Pass::Done));
             }
             if !filled && !flushed {
                 return Poll::Pending;
             }
             budget = budget.saturating_sub(self.consumed - before + 1);
             if budget == 0 {
-                return Poll::Ready(Ok(Pump::Again));
+                return Poll::Ready(Ok(Pass::Again));
             }
         }
     }

@@ -25,10 +25,10 @@ async fn framing_counts_in_a_turn() {
     input.bytes.extend_from_slice(b"0\r\n\r\n");
     let (mut flow, mut pipes) = (Flow::new(), Pool::new(0, 0));
     flow.start(Framing::Chunked, true, false);
-    let first = poll_fn(|cx| flow.poll_pump(cx, &mut source, &mut input, &mut sink, &mut pipes));
-    assert_eq!(first.await.unwrap(), Pump::Again);
+    let first = poll_fn(|cx| flow.poll_flow(cx, &mut source, &mut input, &mut sink, &mut pipes));
+    assert_eq!(first.await.unwrap(), Pass::Again);
     assert!(flow.consumed < TURN_BYTES + OUT_BYTES as u64, "{}", flow.consumed);
-    let rest = poll_fn(|cx| flow.poll_pump(cx, &mut source, &mut input, &mut sink, &mut pipes));
-    assert_eq!(rest.await.unwrap(), Pump::Done);
+    let rest = poll_fn(|cx| flow.poll_flow(cx, &mut source, &mut input, &mut sink, &mut pipes));
+    assert_eq!(rest.await.unwrap(), Pass::Done);
     assert_eq!(flow.copied, 1 << 20);
 }

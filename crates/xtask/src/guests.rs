@@ -131,7 +131,7 @@ impl Tried {
         let stdout = String::from_utf8_lossy(&outcome.stdout).into_owned();
         let report = Report::read(stdout.lines());
         let mut wrong: String = report.failed.iter().map(|line| format!("{line}\n")).collect();
-        if outcome.code != 0 || !outcome.splats.is_empty() || report.passed == 0 {
+        if outcome.code != 0 || !outcome.fault_reports.is_empty() || report.passed == 0 {
             wrong += &faults(outcome);
             wrong += &format!("exit code {}\n", outcome.code);
         }
@@ -150,8 +150,8 @@ impl Tried {
 /// What the host was told, and what the guest's kernel said of itself.
 fn faults(outcome: &Outcome) -> String {
     let mut text = String::from_utf8_lossy(&outcome.stderr).into_owned();
-    for splat in &outcome.splats {
-        text += &splat.lines.join("\n");
+    for report in &outcome.fault_reports {
+        text += &report.lines.join("\n");
         text.push('\n');
     }
     text
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     fn outcome(code: u8, stdout: &str) -> Outcome {
-        Outcome { code, stdout: stdout.into(), stderr: Vec::new(), splats: Vec::new() }
+        Outcome { code, stdout: stdout.into(), stderr: Vec::new(), fault_reports: Vec::new() }
     }
 
     #[test]

@@ -89,10 +89,11 @@ fn boot(
 }
 
 fn must_be_good(outcome: &Outcome, what: &str) -> Result<(), Error> {
-    if outcome.code == 0 && outcome.splats.is_empty() {
+    if outcome.code == 0 && outcome.fault_reports.is_empty() {
         return Ok(());
     }
-    let titles: Vec<&str> = outcome.splats.iter().map(|splat| splat.title.as_str()).collect();
+    let titles: Vec<&str> =
+        outcome.fault_reports.iter().map(|report| report.title.as_str()).collect();
     let (code, titles) = (outcome.code, titles.join("\n"));
     Err(Error::Failed(format!("soak: {what}: exit code {code}\n{titles}")))
 }

@@ -24,7 +24,7 @@ use ntcopy_record::{Params, Record, number};
 use serde::Deserialize;
 
 use crate::experiment::{Mode, Rate, reads_defaults, size, with_baseline, words};
-use crate::experiments::http::run::Program;
+use crate::experiments::http::run::KnownProgram;
 use crate::plan::error::{check_connections, check_pairs, check_zeros, two_places};
 use crate::plan::messages::TWO_CPUS;
 use crate::plan::{Cpus, PlanError, or, params};
@@ -44,7 +44,7 @@ const SERVER_BYTES: u64 = 24 << 20;
 pub const APP: &str = "memcached";
 
 pub fn find() -> Result<PathBuf, String> {
-    Program::Memcached.find()
+    KnownProgram::Memcached.find()
 }
 
 /// How the program runs.
@@ -168,7 +168,7 @@ struct Offered {
 }
 
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct AppPlan {
     pub program: PathBuf,
     pub hinting: BTreeMap<AppMode, Hinting>,
     /// The modes, the baseline first.
@@ -183,7 +183,7 @@ pub struct Plan {
     pub cpus: [u32; 2],
 }
 
-impl Plan {
+impl AppPlan {
     pub fn samples(&self) -> u64 {
         self.cells.len() as u64 * u64::from(self.pairs) * self.modes.len() as u64
     }
@@ -229,7 +229,7 @@ pub fn plan(
     program: PathBuf,
     hinting: BTreeMap<AppMode, Hinting>,
     cpus: &Cpus,
-) -> Result<Plan, PlanError> {
+) -> Result<AppPlan, PlanError> {
     let defaults = defaults(settings.quick);
     let pairs = settings.pairs.unwrap_or(defaults.pairs);
     if !settings.one_boot {
@@ -242,7 +242,7 @@ pub fn plan(
         connections.iter().map(move |connections| AppCell { connections: *connections, rate })
     };
     let ms = Duration::from_millis;
-    Ok(Plan {
+    Ok(AppPlan {
         program,
         hinting,
         modes: modes(settings),
@@ -295,7 +295,7 @@ pub fn settled_per_s(first: &Record) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn planned(settings: &Settings, allowed: &[u32]) -> Result<Plan, PlanError> {
+    fn planned(settings: &Settings, allowed: &[u32]) -> Result<AppPlan, PlanError> {
         let cpus = Cpus { allowed: allowed.to_vec(), sharing_l2: None };
         plan(settings, APP.into(), BTreeMap::new(), &cpus)
     }

@@ -26,7 +26,7 @@ pub enum Level {
 crate::experiment::words!(Level, L2 = "L2", Llc = "LLC");
 
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct FootprintPlan {
     pub calls: Vec<Call>,
     pub levels: Vec<Level>,
     pub rounds: u32,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::experiment::{Family, LINE_BYTES, Mode, reads_defaults, size, with_baseline};
 use crate::plan::error::{check_pairs, check_sizes, pin};
-use crate::plan::{CellPlan, CpuPair, Cpus, Form, Plan, PlanError, modes, or};
+use crate::plan::{CellPlan, CpuPair, Cpus, Form, PlanError, SendsPlan, modes, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/retention.toml");
 
@@ -73,7 +73,7 @@ impl Settings {
 }
 
 /// Makes the plan: victim, sender and reader all on one CPU.
-pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
+pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<SendsPlan, PlanError> {
     let defaults = defaults(settings.quick);
     let pairs = check_pairs(settings.pairs.unwrap_or(defaults.pairs))?;
     let modes = settings.all_modes()?;
@@ -93,7 +93,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
             }
         }
     }
-    Ok(Plan {
+    Ok(SendsPlan {
         experiment: ExperimentKind::Retention,
         cells,
         modes,

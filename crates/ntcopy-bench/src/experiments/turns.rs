@@ -27,7 +27,7 @@ use self::cpu::CpuOfChildren;
 use self::listening::Name;
 pub use self::outside::Outside;
 pub use self::printed::Expression;
-use self::program::{Ended, Output, Program, adopt_orphans};
+use self::program::{Ended, Output, RunningProgram, adopt_orphans};
 use crate::plan::group_order;
 use crate::run::proof::Proof;
 use crate::run::{Failure, Patience, ns};
@@ -68,7 +68,7 @@ impl Metric {
 
 /// How a program is hinted.
 #[derive(Debug, Clone, Default)]
-pub struct How {
+pub struct Hinting {
     /// What it has in its environment.
     pub environment: Vec<(OsString, OsString)>,
     /// Who sets its sockets, where it loads no library.
@@ -76,10 +76,10 @@ pub struct How {
 }
 
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct TurnsPlan {
     pub program: Vec<OsString>,
     /// How it is hinted.
-    pub hinting: How,
+    pub hinting: Hinting,
     /// A command for the shell before each turn.
     pub prepare: Option<String>,
     /// A command for the shell that asks the program, which is a server then.
@@ -98,11 +98,11 @@ struct Turn {
     number: Option<f64>,
     counted: BTreeMap<String, u64>,
     /// What was noted beside the figure, by name.
-    beside: BTreeMap<String, u64>,
+    noted: BTreeMap<String, u64>,
     taken_bytes: u64,
 }
 
-impl Experiment for Plan {
+impl Experiment for TurnsPlan {
     fn identity(&self) -> (ExperimentKind, Vec<Mode>) {
         (ExperimentKind::Try, named(&[PLAIN, HINTED]))
     }
@@ -139,7 +139,7 @@ impl Experiment for Plan {
 }
 
 struct Turns<'a> {
-    plan: &'a Plan,
+    plan: &'a TurnsPlan,
     patience: Patience<'a>,
     /// Whether there was a turn of each way.
     is_warm: bool,
@@ -156,7 +156,7 @@ impl Lanes for Turns<'_> {
         let turn = self.turn(mode)?;
         let printed = turn.number.map(|number| (number * MILLION).round() as u64);
         let printed = printed.map(|number| (PRINTED.to_owned(), number));
-        let series = turn.beside.into_iter().chain(printed);
+        let series = turn.noted.into_iter().chain(printed);
         let series = series.map(|(name, number)| (name, vec![number])).collect();
         let counters = turn.counted;
         Ok(Sample { counters, series, ..at.sample(mode, turn.taken_bytes, ns(turn.took)) })
@@ -184,7 +184,7 @@ impl Turns<'_> {
     fn turn(&self, mode: &str) -> Result<Turn, Failure> {
         let Turns { plan, patience, .. } = *self;
         if let Some(line) = &plan.prepare {
-            Program::shell(line, Output::Dropped)?.finish(patience)?;
+            RunningProgram::shell(line, Output::Dropped)?.finish(patience)?;
         }
         let proof = Proof::begin(None)?;
         let hinting = (mode == HINTED).then_some(&plan.hinting);
@@ -206,15 +206,15 @@ impl Turns<'_> {
         };
         let is_load = plan.load.is_some();
         let taken_bytes = load::taken_bytes(output).filter(|_| is_load).unwrap_or(0);
-        let beside = done.beside(is_load);
-        Ok(Turn { took: done.ended.took, number, counted, beside, taken_bytes })
+        let noted = done.noted(is_load);
+        Ok(Turn { took: done.ended.took, number, counted, noted, taken_bytes })
     }
 
-    fn alone(&self, hinting: Option<&How>) -> Result<Done, Failure> {
+    fn alone(&self, hinting: Option<&Hinting>) -> Result<Done, Failure> {
         let Turns { plan, patience, .. } = *self;
         let keeps = if plan.metric == Metric::Time { Output::Dropped } else { Output::Kept };
         let cpu = CpuOfChildren::begin();
-        let program = Program::start(&plan.program, environment(hinting), keeps)?;
+        let program = RunningProgram::start(&plan.program, environment(hinting), keeps)?;
         let follower = hinting.and_then(|how| how.from_outside.as_ref());
         let follower = follower.map(|outside| outside.follow(program.pid())).transpose()?;
         let ended = program.finish_unasked(patience)?;
@@ -222,9 +222,10 @@ impl Turns<'_> {
         Ok(Done { ended, program_ns: cpu.used_ns(), load_ns: 0 })
     }
 
-    fn under_load(&self, load: &str, hinting: Option<&How>) -> Result<Done, Failure> {
+    fn under_load(&self, load: &str, hinting: Option<&Hinting>) -> Result<Done, Failure> {
         let Turns { plan, patience, .. } = *self;
-        let mut server = Program::start(&plan.program, environment(hinting), Output::Dropped)?;
+        let mut server =
+            RunningProgram::start(&plan.program, environment(hinting), Output::Dropped)?;
         let ready = server.is_ready(plan.ready.as_deref(), patience);
         ready.map_err(|failure| with_old_socket(failure, &plan.program))?;
         if let Some(outside) = hinting.and_then(|how| how.from_outside.as_ref()) {
@@ -233,7 +234,7 @@ impl Turns<'_> {
         let left = server.sockets()?;
         let before = server.cpu_ns()?;
         let cpu = CpuOfChildren::begin();
-        let ended = Program::shell(load, Output::Kept)?.finish(patience)?;
+        let ended = RunningProgram::shell(load, Output::Kept)?.finish(patience)?;
         let load_ns = cpu.used_ns();
         let program_ns = server.cpu_ns()?.saturating_sub(before);
         server.still_runs()?;
@@ -258,7 +259,7 @@ fn with_old_socket(failure: Failure, program: &[OsString]) -> Failure {
     }
 }
 
-fn environment(hinting: Option<&How>) -> &[(OsString, OsString)] {
+fn environment(hinting: Option<&Hinting>) -> &[(OsString, OsString)] {
     hinting.map_or(&[], |how| &how.environment)
 }
 
@@ -270,22 +271,22 @@ struct Done {
 }
 
 impl Done {
-    fn beside(&self, is_load: bool) -> BTreeMap<String, u64> {
-        let mut beside = BTreeMap::from([(PROGRAM_CPU.to_owned(), self.program_ns)]);
+    fn noted(&self, is_load: bool) -> BTreeMap<String, u64> {
+        let mut noted = BTreeMap::from([(PROGRAM_CPU.to_owned(), self.program_ns)]);
         if !is_load {
-            return beside;
+            return noted;
         }
-        beside.insert(LOAD_CPU.to_owned(), self.load_ns);
+        noted.insert(LOAD_CPU.to_owned(), self.load_ns);
         let output = &self.ended.output;
         for (name, percent) in [(P50, 50), (P99, 99)] {
             let found = load::quantile_ms(output, percent);
-            beside.extend(found.map(|ms| (name.to_owned(), (ms * MILLION).round() as u64)));
+            noted.extend(found.map(|ms| (name.to_owned(), (ms * MILLION).round() as u64)));
         }
         if let Some(Ok(rate)) = load::requests_a_second(output) {
             let answers = rate * self.ended.took.as_secs_f64();
-            beside.insert(ANSWERS.to_owned(), answers.round() as u64);
+            noted.insert(ANSWERS.to_owned(), answers.round() as u64);
         }
-        beside
+        noted
     }
 }
 
@@ -302,7 +303,7 @@ fn figure(found: Option<Result<f64, String>>, what: &str, output: &[u8]) -> Resu
     found.map_err(Failure::Answer)
 }
 
-fn params(plan: &Plan) -> Params {
+fn params(plan: &TurnsPlan) -> Params {
     let words: Vec<String> =
         plan.program.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let metric = match &plan.metric {

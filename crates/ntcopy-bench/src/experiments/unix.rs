@@ -11,7 +11,7 @@ use serde::Deserialize;
 use self::published::{Published, published};
 use crate::experiment::{Family, Mode, reads_defaults, size, with_baseline};
 use crate::plan::error::{check_pairs, check_sizes, check_zeros, pin};
-use crate::plan::{CellPlan, CpuPair, Cpus, Form, Plan, PlanError, Small, or};
+use crate::plan::{CellPlan, CpuPair, Cpus, Form, PlanError, SendsPlan, Small, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/unix.toml");
 
@@ -144,7 +144,7 @@ impl Settings {
     }
 }
 
-pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
+pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<SendsPlan, PlanError> {
     check(settings)?;
     let pair = pin(&settings.cpus, cpus)?;
     let cells = if settings.published {
@@ -156,7 +156,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<Plan, PlanError> {
     let (rounds, sweep) = (&defaults.rounds, &defaults.sweep);
     let ms = Duration::from_millis;
     let of = |rounds, of_sweep| ms(if settings.sweep { of_sweep } else { rounds });
-    Ok(Plan {
+    Ok(SendsPlan {
         experiment: ExperimentKind::Unix,
         cells,
         modes: settings.modes(),

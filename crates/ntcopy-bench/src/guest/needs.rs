@@ -7,7 +7,7 @@ use crate::experiments::http::HttpPlan;
 use crate::experiments::net::NetPlan;
 use crate::experiments::pages::fork::ForkPlan;
 use crate::experiments::pingpong::PingPongPlan;
-use crate::plan::{self, Plan, Sysctl};
+use crate::plan::{self, SendsPlan, Sysctl};
 use crate::sample::Experiment;
 
 /// Time for everything but the samples, before a kernel counts as hung.
@@ -53,7 +53,7 @@ impl Needs {
     }
 }
 
-impl Bootable for Plan {
+impl Bootable for SendsPlan {
     fn needs(&self) -> Needs {
         let length = |cell| self.sample_time(cell).unwrap_or_default();
         let needs = Needs::new(self.samples(), self.memory_bytes(), self.cells.iter().map(length));
@@ -93,7 +93,7 @@ impl Bootable for ForkPlan {
     }
 }
 
-impl Bootable for app::Plan {
+impl Bootable for app::AppPlan {
     fn needs(&self) -> Needs {
         Needs::new(self.samples(), self.memory_bytes(), [self.sample + self.warm_up].into_iter())
     }

@@ -21,7 +21,7 @@ pub struct Catalogue {
 }
 
 /// What finding it depends on, so that recorded machines can stand in for this one.
-pub struct Machine<'a> {
+pub struct Surroundings<'a> {
     pub root: &'a Path,
     /// CPUID vendor, family, model and stepping.
     pub signature: &'a str,
@@ -35,7 +35,7 @@ impl Catalogue {
         static FOUND: OnceLock<Catalogue> = OnceLock::new();
         FOUND.get_or_init(|| {
             let cpu = Cpu::detect();
-            Catalogue::find(&Machine {
+            Catalogue::find(&Surroundings {
                 root: Path::new("/"),
                 signature: &cpu.signature(),
                 guest: cpu.hypervisor.is_some(),
@@ -46,7 +46,7 @@ impl Catalogue {
         })
     }
 
-    pub fn find(machine: &Machine<'_>) -> Catalogue {
+    pub fn find(machine: &Surroundings<'_>) -> Catalogue {
         let mut found = Catalogue { core: Vec::new(), monitor: None, offers: Vec::new() };
         found.add_core(machine);
         found.add_bandwidth(machine);
@@ -73,7 +73,7 @@ impl Catalogue {
         self.offers.push(HardwareCounter { name, source, missing });
     }
 
-    fn add_core(&mut self, machine: &Machine<'_>) {
+    fn add_core(&mut self, machine: &Surroundings<'_>) {
         let known = events::known(machine.signature);
         // What keeps the cycles from being counted keeps everything.
         let mut none: Option<String> = None;
@@ -106,7 +106,7 @@ impl Catalogue {
         }
     }
 
-    fn add_bandwidth(&mut self, machine: &Machine<'_>) {
+    fn add_bandwidth(&mut self, machine: &Surroundings<'_>) {
         let found = resctrl::find(machine.root);
         for name in [resctrl::TOTAL, resctrl::LOCAL] {
             let missing = match &found {
@@ -125,7 +125,7 @@ fn request(event: &Event, with_started: bool, kernel: bool) -> Request {
 }
 
 /// With the kernel's part if that is allowed, without it otherwise; gives which of the two.
-fn attempt(machine: &Machine<'_>, event: &Event) -> Result<bool, Outcome> {
+fn attempt(machine: &Surroundings<'_>, event: &Event) -> Result<bool, Outcome> {
     let moves = event.name == events::NAMES[0];
     let attempt = |kernel| (machine.attempt)(&request(event, true, kernel), moves);
     match attempt(true) {
@@ -135,7 +135,7 @@ fn attempt(machine: &Machine<'_>, event: &Event) -> Result<bool, Outcome> {
     }
 }
 
-fn why_not(machine: &Machine<'_>, outcome: &Outcome) -> String {
+fn why_not(machine: &Surroundings<'_>, outcome: &Outcome) -> String {
     let absent = Outcome::Refused(Errno::NOENT).meaning();
     if outcome.meaning() != absent {
         return outcome.meaning();

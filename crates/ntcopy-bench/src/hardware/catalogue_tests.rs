@@ -8,7 +8,7 @@ fn offers(
     guest: bool,
     attempt: &dyn Fn(&Request, bool) -> Result<(), Outcome>,
 ) -> Vec<HardwareCounter> {
-    let machine = Machine { root: tree.root(), signature, guest, attempt };
+    let machine = Surroundings { root: tree.root(), signature, guest, attempt };
     Catalogue::find(&machine).offers().to_vec()
 }
 

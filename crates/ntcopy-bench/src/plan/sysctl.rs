@@ -1,6 +1,6 @@
 //! Limits of the kernel that what is in flight has to fit.
 
-use super::{CellPlan, Plan};
+use super::{CellPlan, SendsPlan};
 use crate::experiment::Family;
 
 /// Size of a page in the unit of these limits, on every machine that this program runs on.
@@ -37,7 +37,7 @@ fn pages(in_flight_bytes: u64) -> u64 {
     (in_flight_bytes * 4 + SLACK_BYTES) / PAGE_BYTES
 }
 
-pub fn sysctls(plan: &Plan) -> Vec<Sysctl> {
+pub fn sysctls(plan: &SendsPlan) -> Vec<Sysctl> {
     let most = |families: &[Family]| {
         let ours = plan.cells.iter().filter(|cell| families.contains(&cell.family));
         ours.filter_map(CellPlan::in_flight_bytes).max()

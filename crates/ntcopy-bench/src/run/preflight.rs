@@ -15,7 +15,7 @@ use super::memory::map;
 use super::send::{Sender, no_msg_ntcopy};
 use super::{Failure, Stop, inet, sockets};
 use crate::experiment::{Family, Mode};
-use crate::plan::{CellPlan, Form, Plan, Sysctl, sysctls};
+use crate::plan::{CellPlan, Form, SendsPlan, Sysctl, sysctls};
 
 /// Why a mode is not to be had on this kernel; none if it is.
 pub fn unavailable(mode: Mode) -> Result<Option<String>, Failure> {
@@ -48,7 +48,7 @@ fn switched_off() -> Option<String> {
 /// Makes sure that there may be as many sockets as the plan wants, and that
 /// every cell of rounds can put a whole object into one, so that a limit of the
 /// system is reported before the first sample.
-pub fn preflight(plan: &Plan) -> Result<(), Failure> {
+pub fn preflight(plan: &SendsPlan) -> Result<(), Failure> {
     let sockets = plan.cells.iter().map(CellPlan::sockets).max().unwrap_or(0);
     sockets::allow(sockets)?;
     sysctls(plan).iter().try_for_each(enough)?;

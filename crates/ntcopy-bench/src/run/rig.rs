@@ -245,24 +245,24 @@ impl Rig {
         self.prepare(mode)?;
         let proof = Proof::begin(None)?;
         self.hardware.start();
-        let mut beside = Clocked::default();
+        let mut unclocked = Clocked::default();
         let mut clocked = match self.cell.form {
             Form::Rounds { .. } => self.rounds(mode, count)?.0,
             Form::TwoSenders { small, .. } => {
                 let (bulk, of_small) = self.rounds(mode, count)?;
                 let (clocked, other) =
                     if small.is_clocked { (of_small, bulk) } else { (bulk, of_small) };
-                beside = other;
+                unclocked = other;
                 clocked
             }
             Form::FreeRunning { .. } => self.free_run(mode, count)?,
             Form::Victim { hot_set_bytes, .. } => self.victim(mode, count, hot_set_bytes)?,
         };
         let events = self.hardware.stop();
-        let sent = clocked.bytes + beside.bytes;
+        let sent = clocked.bytes + unclocked.bytes;
         let is_small_clocked =
             matches!(self.cell.form, Form::TwoSenders { small, .. } if small.is_clocked);
-        let bulk_bytes = if is_small_clocked { beside.bytes } else { clocked.bytes };
+        let bulk_bytes = if is_small_clocked { unclocked.bytes } else { clocked.bytes };
         let objects = bulk_bytes / self.cell.object_bytes;
         let due = Due::All { bytes: sent, bypassed: objects * self.cell.bypassing_bytes() };
         clocked.counters = proof.check(&format!("mode {mode} sent {sent} bytes"), mode, due)?;
@@ -311,17 +311,17 @@ impl Rig {
         &mut self,
         mode: Mode,
         random: &mut SplitMix64,
-        whole: &mut Clocked,
+        total: &mut Clocked,
     ) -> Result<(), Failure> {
         let (Form::TwoSenders { small, .. }, Some(rig)) = (&self.cell.form, &mut self.small) else {
             return Ok(());
         };
         let rounds = random.below(2 * small.per_object as usize + 1) as u64;
         let (clocked, _) = rig.rounds(mode, rounds)?;
-        whole.bytes += clocked.bytes;
-        whole.elapsed_ns += clocked.elapsed_ns;
+        total.bytes += clocked.bytes;
+        total.elapsed_ns += clocked.elapsed_ns;
         for (name, ns) in clocked.phases_ns {
-            *whole.phases_ns.entry(name).or_default() += ns;
+            *total.phases_ns.entry(name).or_default() += ns;
         }
         Ok(())
     }

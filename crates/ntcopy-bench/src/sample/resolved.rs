@@ -9,7 +9,7 @@ use ntcopy_judge::stats::{self, MIN_PAIRS, Verdict};
 pub struct Pairs<'a> {
     looks: Looks,
     /// Of fewer nothing is said, whatever the time.
-    least: u32,
+    fewest: u32,
     baseline: &'a str,
     /// Each mode's figure in each group that has one.
     figures: BTreeMap<String, BTreeMap<u32, f64>>,
@@ -19,7 +19,7 @@ impl<'a> Pairs<'a> {
     /// None yet; the first look comes after `first` pairs.
     pub fn new(first: u32, baseline: &'a str) -> Pairs<'a> {
         let (looks, figures) = (Looks::from_pairs(first), BTreeMap::new());
-        Pairs { looks, least: first, baseline, figures }
+        Pairs { looks, fewest: first, baseline, figures }
     }
 
     /// Adds a figure of which more is better.
@@ -29,7 +29,7 @@ impl<'a> Pairs<'a> {
 
     /// The look after this number of pairs, if it is the last one.
     pub fn last(&mut self, pairs: u32, is_time_up: bool) -> Option<LastLook> {
-        if pairs < self.least {
+        if pairs < self.fewest {
             return None;
         }
         let Pairs { looks, baseline, figures, .. } = self;

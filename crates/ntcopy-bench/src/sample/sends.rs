@@ -11,10 +11,10 @@ use ntcopy_record::{ExperimentKind, Sample};
 use super::driver::{At, Context, Experiment, Groups, Halt, Lanes, Recording, available, index};
 use super::{MeasureError, Outcome, named};
 use crate::experiment::Mode;
-use crate::plan::{CellPlan, Form, Plan};
+use crate::plan::{CellPlan, Form, SendsPlan};
 use crate::run::{self, Clocked, Failure, Rig, RigOptions, Stop};
 
-impl Experiment for Plan {
+impl Experiment for SendsPlan {
     fn identity(&self) -> (ExperimentKind, Vec<ntcopy_record::Mode>) {
         (self.experiment.clone(), named(&self.modes))
     }
@@ -28,7 +28,7 @@ impl Experiment for Plan {
         let (modes, missing) = available(&self.modes, run::unavailable)?;
         let mut recording = Recording::begin(self, context)?;
         recording.missing(missing)?;
-        let plan = Plan { modes, ..self.clone() };
+        let plan = SendsPlan { modes, ..self.clone() };
         recording.expect(plan.samples());
         let options = recording.options;
         let rig_options = RigOptions {
@@ -70,7 +70,7 @@ const WARM_UP_BYTES: u64 = 192 << 20;
 
 /// Verifies, warms up, and takes the cell's samples. `memory` goes from cell to cell.
 fn measure_cell(
-    plan: &Plan,
+    plan: &SendsPlan,
     number: u32,
     options: &RigOptions,
     memory: &mut Option<MmapMut>,
@@ -97,7 +97,7 @@ fn measure_cell(
 
 /// The modes of one cell, which share a rig.
 struct ModeLanes<'a> {
-    plan: &'a Plan,
+    plan: &'a SendsPlan,
     cell: &'a CellPlan,
     number: u32,
     options: &'a RigOptions,

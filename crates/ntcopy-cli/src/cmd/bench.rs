@@ -26,7 +26,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use self::args::Common;
 pub use self::args::Place;
-pub use self::launch::{How, IsAsked, NO_TIMING};
+pub use self::launch::{IsAsked, NO_TIMING, Runner};
 use super::{not_available, signalled};
 
 const HELP: &str = "\

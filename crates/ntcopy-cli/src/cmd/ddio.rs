@@ -6,7 +6,7 @@ mod machine;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use self::machine::{ALLOCATE, Machine, Register};
+use self::machine::{ALLOCATE, DdioMachine, Register};
 use super::Ended;
 
 const HELP: &str = "\
@@ -75,7 +75,7 @@ struct Write {
 type Change = (Register, u64, u64);
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let machine = Machine::find(&args.sysroot)?;
+    let machine = DdioMachine::find(&args.sysroot)?;
     let (changes, write) = match &args.verb {
         Verb::Status => {
             status(&machine);
@@ -89,7 +89,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn status(machine: &Machine) {
+fn status(machine: &DdioMachine) {
     println!("{}\n\nWays that devices' writes allocate in (MSR 0xC8B)", machine.generation.name);
     for register in &machine.ways {
         let (name, of) = (&register.name, machine.llc_ways);
@@ -115,7 +115,7 @@ fn status(machine: &Machine) {
     }
 }
 
-fn to_ways(machine: &Machine, wanted: u32) -> Result<Vec<Change>, Ended> {
+fn to_ways(machine: &DdioMachine, wanted: u32) -> Result<Vec<Change>, Ended> {
     let of = machine.llc_ways;
     if wanted > of {
         let why = format!("{wanted} ways: the last-level cache has {of} ways");
@@ -136,7 +136,7 @@ fn to_ways(machine: &Machine, wanted: u32) -> Result<Vec<Change>, Ended> {
     machine.ways.iter().map(change).collect()
 }
 
-fn switched(machine: &Machine, address: &str, on: bool) -> Result<Change, Ended> {
+fn switched(machine: &DdioMachine, address: &str, on: bool) -> Result<Change, Ended> {
     let port = machine.ports.iter().find(|port| port.address == address).ok_or_else(|| {
         let why = format!("{address} is no root port of the CPU; `ntcopy ddio status` names them");
         Ended { code: 2, why }
@@ -146,7 +146,7 @@ fn switched(machine: &Machine, address: &str, on: bool) -> Result<Change, Ended>
     Ok((Register::switch(address), old.into(), new.into()))
 }
 
-fn apply(machine: &Machine, changes: &[Change], yes: bool) -> Result<(), Ended> {
+fn apply(machine: &DdioMachine, changes: &[Change], yes: bool) -> Result<(), Ended> {
     for (register, old, new) in changes {
         println!("{}: {old:#x} -> {new:#x}", register.name);
         if yes && old != new {

@@ -5,11 +5,11 @@ mod calibrate;
 use std::process::ExitCode;
 
 use ntcopy::cpu::Cpu;
-use ntcopy_bench::experiments::footprint::{Call, Level, Plan, TABLE};
+use ntcopy_bench::experiments::footprint::{Call, FootprintPlan, Level, TABLE};
 use ntcopy_bench::guest::Needs;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
-use super::bench::{How, IsAsked, Place};
+use super::bench::{IsAsked, Place, Runner};
 
 /// Repetitions, with `--quick` and without.
 const ROUNDS: [u32; 2] = [21, 63];
@@ -73,16 +73,16 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     args.place.choose()?;
-    let how = How::from(&args.place);
+    let runner = Runner::from(&args.place);
     let is_asked = |line: &Unavailable| args.calls.iter().any(|call| call.to_string() == line.mode);
     if args.place.kernel == "host" {
-        how.measure(&plan(&args)?, &is_asked)
+        runner.measure(&plan(&args)?, &is_asked)
     } else {
-        in_a_booted_kernel(&how, &is_asked)
+        in_a_booted_kernel(&runner, &is_asked)
     }
 }
 
-fn plan(args: &Args) -> anyhow::Result<Plan> {
+fn plan(args: &Args) -> anyhow::Result<FootprintPlan> {
     let cpu = Cpu::detect();
     let l2 = cpu.caches.iter().find(|cache| cache.level == 2 && cache.kind.name() != "instruction");
     let calls = match args.calls.is_empty() {
@@ -91,7 +91,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     };
     let levels = if args.quick { vec![Level::L2] } else { Level::ALL.to_vec() };
     let allowed = ntcopy_bench::run::cpus()?.allowed;
-    Ok(Plan {
+    Ok(FootprintPlan {
         calls,
         levels,
         rounds: ROUNDS[usize::from(!args.quick)],
@@ -100,10 +100,10 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     })
 }
 
-fn in_a_booted_kernel(how: &How, is_asked: IsAsked<'_>) -> anyhow::Result<ExitCode> {
-    let kernel = how.kernel("which has no caches to displace")?;
+fn in_a_booted_kernel(runner: &Runner, is_asked: IsAsked<'_>) -> anyhow::Result<ExitCode> {
+    let kernel = runner.kernel("which has no caches to displace")?;
     let needs =
         Needs { samples: 0, memory_bytes: MEMORY_BYTES, sysctls: Vec::new(), longest: None };
-    let request = how.request(kernel, needs, &ExperimentKind::Footprint)?;
-    how.boot(&request, None, is_asked)
+    let request = runner.request(kernel, needs, &ExperimentKind::Footprint)?;
+    runner.boot(&request, None, is_asked)
 }

@@ -16,7 +16,7 @@ pub use args::Args;
 use args::{BootArgs, KernelArgs};
 
 /// How many reports of the guest's kernel are printed at length.
-const SHOWN_SPLATS: usize = 5;
+const SHOWN_FAULT_REPORTS: usize = 5;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(match args {
@@ -64,13 +64,13 @@ fn boot(args: BootArgs) -> Result<ExitCode, Error> {
 
 /// Passes the exit code on, unless the guest's kernel reported a fault of its own.
 fn end(outcome: &Outcome) -> ExitCode {
-    for splat in outcome.splats.iter().take(SHOWN_SPLATS) {
+    for report in outcome.fault_reports.iter().take(SHOWN_FAULT_REPORTS) {
         eprintln!("ntcopy: the guest's kernel reported a fault:");
-        for line in &splat.lines {
+        for line in &report.lines {
             eprintln!("  {line}");
         }
     }
-    match outcome.splats.len() {
+    match outcome.fault_reports.len() {
         0 => ExitCode::from(outcome.code),
         faults => {
             eprintln!(

@@ -18,7 +18,7 @@ use ntcopy::socket;
 use ntcopy::uapi;
 use ntcopy_record::units::Bytes;
 
-use self::program::Program;
+use self::program::ProgramFile;
 use super::hinted::{Family, families, kernel_obstacle, number};
 use super::{Ended, usage};
 
@@ -100,7 +100,7 @@ impl Hint {
 
 /// Names and values of the variables that the library reads. `filters` of system calls are known to
 /// allow what it does.
-fn settings(how: &How, filters: u32) -> Vec<(&'static str, String)> {
+fn settings(how: &HintOptions, filters: u32) -> Vec<(&'static str, String)> {
     let families: Vec<&str> = how.families.iter().map(|family| family.name()).collect();
     let mut settings = vec![
         ("NTCOPY_PRELOAD_FAMILIES", families.join(",")),
@@ -113,7 +113,7 @@ fn settings(how: &How, filters: u32) -> Vec<(&'static str, String)> {
 
 /// Which sockets are set, and to what.
 #[derive(Clone, Debug)]
-pub struct How {
+pub struct HintOptions {
     pub min_bytes: Option<c_int>,
     pub families: Vec<recommended::Family>,
 }
@@ -121,7 +121,7 @@ pub struct How {
 /// A program as it would be started, and what is in the way of the hint.
 pub struct Hinting {
     program: PathBuf,
-    how: How,
+    how: HintOptions,
     /// Whether a filter of system calls may forbid what the library does.
     is_filtered: bool,
     /// What the program has in its environment for the hint; nothing without the library.
@@ -138,8 +138,8 @@ impl Hinting {
     /// Tells of a program, or ends as a shell does that finds none of that name.
     pub fn of(hint: &Hint, program: &OsStr) -> anyhow::Result<Hinting> {
         let min_bytes = hint.min_bytes.map(number).transpose().map_err(usage)?;
-        let how = How { min_bytes, families: families(&hint.family) };
-        let program = Program::find(program)
+        let how = HintOptions { min_bytes, families: families(&hint.family) };
+        let program = ProgramFile::find(program)
             .map_err(|missing| Ended { code: missing.exit_code(), why: missing.to_string() })?;
         let filters = filter::allowing();
         let settings = settings(&how, filters.as_ref().copied().unwrap_or(0));

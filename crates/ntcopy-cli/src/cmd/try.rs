@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use ntcopy_bench::experiments::turns::{self, Expression, Metric, Outside, Plan};
+use ntcopy_bench::experiments::turns::{self, Expression, Metric, Outside, TurnsPlan};
 use ntcopy_bench::guest::Needs;
 use ntcopy_record::ExperimentKind;
 use ntcopy_record::units::Bytes;
 use serde_json::json;
 
 use super::NOT_AVAILABLE;
-use super::bench::{How, NO_TIMING, Place};
+use super::bench::{NO_TIMING, Place, Runner};
 use super::run::{self, Hinting};
 
 const LEAST_PAIRS: u32 = 6;
@@ -126,19 +126,19 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         args.command = words.into_iter().map(OsString::from).collect();
     }
     args.place.choose()?;
-    let mut how = How::from(&args.place);
-    how.options.patience = Duration::from_secs(args.patience);
+    let mut runner = Runner::from(&args.place);
+    runner.options.patience = Duration::from_secs(args.patience);
     let is_set = args.pairs.is_some() || args.block.is_some();
-    how.options.budget = (!is_set).then(|| Duration::from_secs(args.budget));
-    how.at_least = args.at_least.filter(|_| !args.place.measure_only);
+    runner.options.budget = (!is_set).then(|| Duration::from_secs(args.budget));
+    runner.at_least = args.at_least.filter(|_| !args.place.measure_only);
     if args.place.kernel == "host" {
-        on_this_kernel(&args, &how)
+        on_this_kernel(&args, &runner)
     } else {
-        in_a_booted_kernel(&args, &how)
+        in_a_booted_kernel(&args, &runner)
     }
 }
 
-fn on_this_kernel(args: &Args, how: &How) -> anyhow::Result<ExitCode> {
+fn on_this_kernel(args: &Args, runner: &Runner) -> anyhow::Result<ExitCode> {
     let hinting = Hinting::of(&args.hint, &args.command[0])?;
     if !args.anyway && !hinting.obstacles().is_empty() {
         return Ok(refused(&hinting));
@@ -148,9 +148,9 @@ fn on_this_kernel(args: &Args, how: &How) -> anyhow::Result<ExitCode> {
     }
     let is_outside = !hinting.out_of_reach().is_empty() && hinting.obstacles().is_empty();
     let from_outside = is_outside.then(|| outside(&args.hint)).transpose()?;
-    let plan = Plan {
+    let plan = TurnsPlan {
         program: args.command.clone(),
-        hinting: turns::How { environment: hinting.environment, from_outside },
+        hinting: turns::Hinting { environment: hinting.environment, from_outside },
         prepare: args.prepare.clone(),
         load: args.load.clone(),
         ready: args.ready.clone(),
@@ -158,7 +158,7 @@ fn on_this_kernel(args: &Args, how: &How) -> anyhow::Result<ExitCode> {
         pairs: if args.block.is_some() { 1 } else { args.pairs.unwrap_or(LEAST_PAIRS) },
         first_pair: args.block.unwrap_or(0),
     };
-    how.measure(&plan, &|_| false)
+    runner.measure(&plan, &|_| false)
 }
 
 fn say_from_outside(hinting: &Hinting) {
@@ -201,16 +201,16 @@ fn metric(args: &Args) -> Metric {
     }
 }
 
-fn in_a_booted_kernel(args: &Args, how: &How) -> anyhow::Result<ExitCode> {
-    let kernel = how.kernel(NO_TIMING)?;
+fn in_a_booted_kernel(args: &Args, runner: &Runner) -> anyhow::Result<ExitCode> {
+    let kernel = runner.kernel(NO_TIMING)?;
     // That it is there is known before a kernel is built.
     say_from_outside(&Hinting::of(&args.hint, &args.command[0])?);
     let needs = Needs { samples: 2, memory_bytes: args.mem.0, sysctls: Vec::new(), longest: None };
-    let mut request = how.request(kernel, needs, &ExperimentKind::Try)?;
+    let mut request = runner.request(kernel, needs, &ExperimentKind::Try)?;
     (request.writable, request.args) = (args.write.clone(), inside(&args.command)?);
     request.scratch = SCRATCH.map(PathBuf::from).into();
     request.scratch.extend(std::env::current_dir());
-    how.boot_blocks(&request, args.pairs.unwrap_or(LEAST_PAIRS), |block| {
+    runner.boot_blocks(&request, args.pairs.unwrap_or(LEAST_PAIRS), |block| {
         ["--block".into(), block.to_string().into()]
     })
 }

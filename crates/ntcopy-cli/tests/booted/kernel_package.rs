@@ -145,7 +145,7 @@ fn a_kernel_boots_out_of_its_package_and_knows_the_flag() {
     let outcome = boot.run().unwrap();
     let said = text(&outcome.stdout);
     assert_eq!(outcome.code, 0, "{said}{}", text(&outcome.stderr));
-    assert!(outcome.splats.is_empty(), "{:?}", outcome.splats);
+    assert!(outcome.fault_reports.is_empty(), "{:?}", outcome.fault_reports);
     assert!(said.starts_with(&format!("{release}\n1\n")), "{said}");
     assert!(said.contains("MSG_NTCOPY") && !said.contains("no MSG_NTCOPY"), "{said}");
 }

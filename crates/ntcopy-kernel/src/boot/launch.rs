@@ -20,7 +20,7 @@ use super::spec::{Modules, Spec};
 use super::wall::Wall;
 use super::{Boot, CONSOLE, HostCpus, SHARE_SOCKET};
 use crate::error::{Context, Error, Result};
-use crate::kind::{Kind, Machine};
+use crate::kind::{Kind, RunsAs};
 use crate::process::Group;
 use crate::temporary::Folder;
 use crate::tools::virtiofsd;
@@ -64,13 +64,13 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) ->
     let lines = [guest_out.as_raw_fd(), guest_err.as_raw_fd(), guest_control.as_raw_fd()];
 
     let mut helper = None;
-    let mut command = match boot.kind.machine() {
-        Machine::Um => {
+    let mut command = match boot.kind.runs_as() {
+        RunsAs::Um => {
             let mut command = Command::new(&boot.kernel);
             command.args(boot.um_arguments(boot.spin()?, path, lines));
             command
         }
-        Machine::Qemu => {
+        RunsAs::Qemu => {
             let share = Share::of(boot.kind);
             if share == Share::VirtioFs {
                 helper = Some(serve(boot, path)?);
@@ -159,7 +159,7 @@ fn serve(boot: &Boot, run_dir: &Path) -> Result<Group> {
     let begun = std::time::Instant::now();
     while !socket.exists() {
         if group.try_wait()?.is_some() || begun.elapsed() > super::BOOT_LIMIT {
-            let lines = super::splat::last_lines(&run_dir.join(CONSOLE));
+            let lines = super::fault_report::last_lines(&run_dir.join(CONSOLE));
             return Err(Error::Died { how: "virtiofsd did not come up".into(), last_lines: lines });
         }
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -32,7 +32,7 @@ pub(super) struct Left {
 }
 
 /// The least that a limit of this process's groups leaves. The system's root is `root`.
-pub(super) fn least(root: &Path) -> Option<Left> {
+pub(super) fn lowest(root: &Path) -> Option<Left> {
     let own = root.join("proc/self");
     let mounts = fs::read_to_string(own.join("mountinfo")).ok()?;
     let groups = fs::read_to_string(own.join("cgroup")).ok()?;
@@ -98,7 +98,7 @@ mod tests {
             files.iter().map(|(name, _)| format!("sys/fs/cgroup/{name}")).collect();
         let files = names.iter().zip(files).map(|(name, (_, text))| (name.as_str(), *text));
         let root = folder(&own.into_iter().chain(files).collect::<Vec<_>>());
-        let left = least(root.path())?;
+        let left = lowest(root.path())?;
         let file = left.file.strip_prefix(root.path().join("sys/fs/cgroup")).unwrap();
         Some((left.bytes, file.display().to_string()))
     }

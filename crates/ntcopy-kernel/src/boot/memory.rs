@@ -153,7 +153,7 @@ struct Available {
 impl Available {
     fn now() -> Result<Self> {
         let bytes = of_machine()?;
-        Ok(match limit::least(Path::new("/")) {
+        Ok(match limit::lowest(Path::new("/")) {
             Some(Left { bytes: left, file }) if left < bytes => {
                 Self { bytes: left, limit: Some(file) }
             }

@@ -10,12 +10,12 @@ use rustix::process::{PidfdFlags, pidfd_open};
 
 use super::CONSOLE;
 use super::launch::Launched;
-use super::pump::{Passed, Pumps};
+use super::relay::{Passed, Relays};
 use super::spec::Answer;
-use super::{Boot, Outcome, splat};
+use super::{Boot, Outcome, fault_report};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
-use crate::kind::{Kind, Machine};
+use crate::kind::{Kind, RunsAs};
 use crate::process::timespec;
 use crate::temporary::Folder;
 
@@ -60,7 +60,7 @@ impl Watch {
             pending: Vec::new(),
             ready_at: None,
             answer: None,
-            ends_by_kill: boot.kind.machine() == Machine::Qemu,
+            ends_by_kill: boot.kind.runs_as() == RunsAs::Qemu,
             come_bytes: 0,
         }
     }
@@ -88,11 +88,11 @@ impl Watch {
             Ok((out, self.launched.err.try_clone()?))
         });
         let (out, err) = ends.doing("opening", "a serial line")?;
-        let pumps = Pumps::start(out, err, boot.output)?;
+        let relays = Relays::start(out, err, boot.output)?;
         let pidfd = pidfd_open(self.launched.group.pid(), PidfdFlags::empty());
         let pidfd = pidfd.doing("watching", &boot.kernel)?;
         let end = loop {
-            if let Some(end) = self.step(interrupts, &pumps, &pidfd)? {
+            if let Some(end) = self.step(interrupts, &relays, &pidfd)? {
                 break end;
             }
         };
@@ -113,7 +113,7 @@ impl Watch {
                 return Ok(Self::outcome(128 + 13, Default::default()));
             }
         };
-        let output = pumps.finish()?;
+        let output = relays.finish()?;
         self.hear();
         match self.answer.take() {
             Some((Answer::Exit { sent_bytes, .. }, _)) if output.bytes != sent_bytes => {
@@ -130,21 +130,21 @@ impl Watch {
     }
 
     fn outcome(code: u8, Passed { stdout, stderr, .. }: Passed) -> Outcome {
-        Outcome { code, stdout, stderr, splats: Vec::new() }
+        Outcome { code, stdout, stderr, fault_reports: Vec::new() }
     }
 
     fn last_lines(&self) -> Vec<String> {
-        splat::last_lines(&self.launched.run_dir.path().join(CONSOLE))
+        fault_report::last_lines(&self.launched.run_dir.path().join(CONSOLE))
     }
 
     /// Waits for the next thing to happen, and deals with it.
     fn step(
         &mut self,
         interrupts: &Interrupts,
-        pumps: &Pumps,
+        relays: &Relays,
         pidfd: &OwnedFd,
     ) -> Result<Option<End>> {
-        if self.is_over(pumps) {
+        if self.is_over(relays) {
             return Ok(Some(End::Kill(None)));
         }
         let deadline = self.deadline();
@@ -161,13 +161,13 @@ impl Watch {
         let until = deadline.map(|(at, _)| at - now);
         let off_tick = (self.ends_by_kill && self.answer.is_some()).then_some(OFF_TICK);
         let wait = until.into_iter().chain(off_tick).min();
-        let woken = self.wait(interrupts, pumps, pidfd, wait)?;
+        let woken = self.wait(interrupts, relays, pidfd, wait)?;
         if let Some(signal) = interrupts.signal() {
             return Ok(Some(End::Kill(Some(Error::Interrupted(signal)))));
         }
         self.hear();
-        if woken.pump {
-            let error = pumps.failure();
+        if woken.output_failed {
+            let error = relays.failure();
             if error.kind() == std::io::ErrorKind::BrokenPipe {
                 return Ok(Some(End::Unwanted));
             }
@@ -184,17 +184,17 @@ impl Watch {
 
     /// Whether an emulated machine has nothing more to say. Its output may be stuck for as long as
     /// ours is; otherwise patience is counted from the last byte that came.
-    fn is_over(&mut self, pumps: &Pumps) -> bool {
+    fn is_over(&mut self, relays: &Relays) -> bool {
         let Some((answer, at)) = self.answer.as_mut().filter(|_| self.ends_by_kill) else {
             return false;
         };
         let Answer::Exit { sent_bytes, .. } = answer else { return true };
-        let (come_bytes, is_stuck) = pumps.progress();
+        let (come_bytes, is_stuck) = relays.progress();
         if is_stuck || come_bytes != self.come_bytes {
             *at = Instant::now();
         }
         self.come_bytes = come_bytes;
-        pumps.have(*sent_bytes)
+        relays.have(*sent_bytes)
     }
 
     /// The next moment at which patience ends, and what to say then.
@@ -216,14 +216,14 @@ impl Watch {
     fn wait(
         &self,
         interrupts: &Interrupts,
-        pumps: &Pumps,
+        relays: &Relays,
         pidfd: &OwnedFd,
         limit: Option<Duration>,
     ) -> Result<Woken> {
         let watched = [
             Some(interrupts.fd()),
             Some(pidfd.as_fd()),
-            Some(pumps.failed()),
+            Some(relays.failed()),
             // At its end the line would be readable for ever.
             self.answer.is_none().then(|| self.launched.control.as_fd()),
         ];
@@ -236,7 +236,7 @@ impl Watch {
             Err(errno) => return Err(errno).doing("waiting for", "the guest"),
         }
         let set = |index: usize| !fds[index].revents().is_empty();
-        Ok(Woken { gone: set(1), pump: set(2) })
+        Ok(Woken { gone: set(1), output_failed: set(2) })
     }
 
     fn hear(&mut self) {
@@ -272,5 +272,5 @@ fn is_dead(result: &Result<Outcome>) -> bool {
 /// What [`Watch::wait`] woke up for.
 struct Woken {
     gone: bool,
-    pump: bool,
+    output_failed: bool,
 }

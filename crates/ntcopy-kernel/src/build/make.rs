@@ -9,7 +9,7 @@ use super::source::Prepared;
 use super::{BuildOptions, Work};
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
-use crate::kind::Machine;
+use crate::kind::RunsAs;
 use crate::process::{self, Event};
 use crate::progress::Progress;
 use crate::{config, tools};
@@ -62,7 +62,7 @@ impl Work<'_> {
     pub(super) fn compile(&mut self, prepared: &Prepared, log: &Path) -> Result<()> {
         let mut make = self.command(prepared);
         make.arg(format!("-j{}", self.options.jobs));
-        if self.options.kind.machine() == Machine::Qemu {
+        if self.options.kind.runs_as() == RunsAs::Qemu {
             make.arg("bzImage");
             // What they need of the kernel is written down when they are linked.
             make.args(self.options.kind.is_for_module().then_some("modules"));
@@ -90,9 +90,9 @@ pub(crate) fn bare(folder: &Path) -> Command {
 pub fn command(options: &BuildOptions, source: &Path) -> Command {
     let mut make = bare(source);
     make.arg("LOCALVERSION=");
-    match options.kind.machine() {
-        Machine::Um => make.args(["ARCH=um", "SUBARCH=x86_64"]),
-        Machine::Qemu => make.arg("ARCH=x86_64"),
+    match options.kind.runs_as() {
+        RunsAs::Um => make.args(["ARCH=um", "SUBARCH=x86_64"]),
+        RunsAs::Qemu => make.arg("ARCH=x86_64"),
     };
     make.env("KBUILD_BUILD_TIMESTAMP", "Thu Jan  1 00:00:00 UTC 1970");
     make.env("KBUILD_BUILD_VERSION", "1");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Machine, Profile};
+use super::{Profile, ProfiledMachine};
 use crate::policy::Policy;
 
 /// The format's number; a profile of another one is measured anew rather than guessed at.
@@ -20,7 +20,7 @@ const HEAD: &str = "\
 struct File {
     format: u32,
     date: String,
-    machine: Machine,
+    machine: ProfiledMachine,
     policy: Policy,
     #[serde(default)]
     measured: BTreeMap<String, u64>,

@@ -7,7 +7,7 @@ use crate::policy::NEVER;
 fn profile() -> Profile {
     Profile {
         date: "2026-11-21".into(),
-        machine: Machine::this(),
+        machine: ProfiledMachine::this(),
         policy: Policy::for_cpu(),
         measured: [("copy_cold_256mib_mib_per_s".to_owned(), 13_700)].into(),
     }
@@ -52,15 +52,15 @@ fn sizes_that_nothing_reaches_survive() {
 fn another_machines_profile_is_refused_with_what_differs() {
     let folder = folder();
     let path = folder.path().join("profile.toml");
-    let mine = Machine::this();
+    let mine = ProfiledMachine::this();
     for (machine, part) in [
         (
-            Machine { signature: "GenuineIntel-6-85-7".into(), ..mine.clone() },
+            ProfiledMachine { signature: "GenuineIntel-6-85-7".into(), ..mine.clone() },
             "GenuineIntel-6-85-7",
         ),
-        (Machine { l2_bytes: mine.l2_bytes + 1024, ..mine.clone() }, "of level 2"),
-        (Machine { l3_bytes: mine.l3_bytes + 1024, ..mine.clone() }, "of level 3"),
-        (Machine { is_guest: !mine.is_guest, ..mine.clone() }, "guest"),
+        (ProfiledMachine { l2_bytes: mine.l2_bytes + 1024, ..mine.clone() }, "of level 2"),
+        (ProfiledMachine { l3_bytes: mine.l3_bytes + 1024, ..mine.clone() }, "of level 3"),
+        (ProfiledMachine { is_guest: !mine.is_guest, ..mine.clone() }, "guest"),
     ] {
         Profile { machine, ..profile() }.write(&path).unwrap();
         let error = Profile::read(&path).unwrap_err();
@@ -69,7 +69,7 @@ fn another_machines_profile_is_refused_with_what_differs() {
         assert!(text.contains(part) && text.contains("ntcopy footprint calibrate"), "{text}");
         assert!(text.contains(&path.display().to_string()), "{text}");
     }
-    let renamed = Machine { model_name: "another name of it".into(), ..mine };
+    let renamed = ProfiledMachine { model_name: "another name of it".into(), ..mine };
     Profile { machine: renamed, ..profile() }.write(&path).unwrap();
     Profile::read(&path).expect("the name is for people");
 }

@@ -9,7 +9,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::outcome::{Error, Side};
 use super::{Answer, Awaited, Exchange, Sending};
-use crate::flow::Pump;
+use crate::flow::Pass;
 
 /// A client's timer, made when it is first needed.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl Progress {
 
 impl Exchange<'_> {
     /// Whether whoever is waited for has taken too long; ready where another look is worth it.
-    pub(super) fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> Poll<Result<Pump, Error>> {
+    pub(super) fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> Poll<Result<Pass, Error>> {
         self.look_at_progress();
         let deadline = self.deadline();
         ready!(self.timer.poll(cx, deadline));
@@ -53,7 +53,7 @@ impl Exchange<'_> {
         }
         self.progress.pace.again();
         self.client.stream.socket_mut().writable = true;
-        Poll::Ready(Ok(Pump::Again))
+        Poll::Ready(Ok(Pass::Again))
     }
 
     fn deadline(&self) -> Instant {

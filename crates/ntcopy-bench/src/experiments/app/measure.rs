@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::client::Client;
 use super::server::{Server, version};
 use super::traffic::{self, Asked, Pace, Window};
-use super::{AppCell, AppMode, LargeRate, Offered, Plan};
+use super::{AppCell, AppMode, AppPlan, LargeRate, Offered};
 use crate::experiment::Rate;
 use crate::experiments::http::run::Scratch;
 use crate::run::meter::Meter;
@@ -25,7 +25,7 @@ const LARGE_SEED: u64 = 1 << 63;
 
 /// The servers of all modes that have not failed, one a mode.
 struct Servers<'a> {
-    plan: &'a Plan,
+    plan: &'a AppPlan,
     spoil: bool,
     patience: Patience<'a>,
     scratch: Scratch,
@@ -36,7 +36,7 @@ struct Servers<'a> {
     checked: u64,
 }
 
-impl Experiment for Plan {
+impl Experiment for AppPlan {
     fn identity(&self) -> (ExperimentKind, Vec<Mode>) {
         (ExperimentKind::App, named(&self.modes))
     }
@@ -216,7 +216,7 @@ impl Lanes for Servers<'_> {
             (None, _) => Pace::Max,
         };
         let proof = Proof::begin(None)?;
-        let asked = Asked::beside(&small, pace);
+        let asked = Asked::of_both(&small, pace);
         let window = self.traffic(server, cell.connections, &asked)?;
         let bytes = window.all_bytes;
         let what = format!("mode {mode} sent {bytes} bytes of large values");

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::client::Client;
 use super::store;
-use super::{APP, AppMode, Plan};
+use super::{APP, AppMode, AppPlan};
 use crate::experiments::http::run::Daemon;
 use crate::experiments::turns::program::Endpoint;
 use crate::run::{Failure, Patience};
@@ -23,7 +23,7 @@ pub struct Server {
 impl Server {
     /// Starts it on the server's CPU, and stores all values.
     pub fn start(
-        plan: &Plan,
+        plan: &AppPlan,
         mode: AppMode,
         folder: &Path,
         patience: Patience<'_>,
@@ -56,7 +56,7 @@ impl Server {
     /// Compares every byte of every hot value, and of some large ones.
     pub fn check(
         &self,
-        plan: &Plan,
+        plan: &AppPlan,
         large: Range<u64>,
         patience: Patience<'_>,
         spoil: bool,
@@ -66,7 +66,7 @@ impl Server {
 }
 
 /// The command line of a server that listens there.
-fn command(plan: &Plan, at: &Path) -> Command {
+fn command(plan: &AppPlan, at: &Path) -> Command {
     let data = &plan.data;
     let stored = data.large_values * data.large_bytes + data.small_keys * data.small_bytes;
     let room_mib = (stored >> 20) * ROOM_PERCENT / 100 + ROOM_MIB;
@@ -81,9 +81,9 @@ fn command(plan: &Plan, at: &Path) -> Command {
     command
 }
 
-pub fn version(plan: &Plan) -> String {
-    let Ok(said) = Command::new(&plan.program).arg("--version").output() else {
+pub fn version(plan: &AppPlan) -> String {
+    let Ok(output) = Command::new(&plan.program).arg("--version").output() else {
         return String::new();
     };
-    String::from_utf8_lossy(&said.stdout).lines().next().unwrap_or_default().trim().to_owned()
+    String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().trim().to_owned()
 }

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::wire::{self, Value, unexpected};
-use super::{APP, Plan};
+use super::{APP, AppPlan};
 use crate::run::{Failure, Patience, pattern};
 
 /// Bytes that are made at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Stores every value.
-pub fn fill(plan: &Plan, at: &Path, patience: Patience<'_>) -> Result<(), Failure> {
+pub fn fill(plan: &AppPlan, at: &Path, patience: Patience<'_>) -> Result<(), Failure> {
     let mut store = Store::open(at, patience.limit)?;
     let data = &plan.data;
     let small = (0..data.small_keys).map(|key| data.small(key));
@@ -48,9 +48,9 @@ impl Store {
             .and_then(|()| pattern::write(value.seed(), value.bytes, &mut self.room, to))
             .and_then(|()| to.write_all(wire::LINE_END))
             .map_err(failed("cannot send to"))?;
-        let mut said = Vec::new();
-        self.stream.read_until(b'\n', &mut said).map_err(failed("no answer from"))?;
-        match &said[..] {
+        let mut answer = Vec::new();
+        self.stream.read_until(b'\n', &mut answer).map_err(failed("no answer from"))?;
+        match &answer[..] {
             wire::STORED => Ok(()),
             [] => Err(Failure::Answer(format!("{APP} closed a connection"))),
             other => Err(unexpected(value, other)),

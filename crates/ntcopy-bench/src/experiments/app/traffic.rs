@@ -31,7 +31,7 @@ pub struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// Over the time of a schedule of multigets.
-    pub fn beside(small: &'a Schedule, large: Pace<'a>) -> Asked<'a> {
+    pub fn of_both(small: &'a Schedule, large: Pace<'a>) -> Asked<'a> {
         let (from_ns, to_ns) = (small.counted_from_ns, small.end_ns);
         Asked { small: Pace::Due(&small.due_ns), large, from_ns, to_ns }
     }

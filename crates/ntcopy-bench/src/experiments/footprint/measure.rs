@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::lines::{Cycle, Memory, has_clflushopt, read};
 use super::trigger::{self, Trigger, Triggers};
-use super::{Call, LINE_BYTES, Level, NOTHING, Plan};
+use super::{Call, FootprintPlan, LINE_BYTES, Level, NOTHING};
 use crate::run::{Failure, ns, stay_on};
 use crate::sample::driver::{At, Context, Experiment, Halt, Recording, available};
 use crate::sample::{MeasureError, Outcome, named};
@@ -50,7 +50,7 @@ struct Row {
     took_ns: Vec<u64>,
 }
 
-impl Experiment for Plan {
+impl Experiment for FootprintPlan {
     fn identity(&self) -> (ExperimentKind, Vec<Mode>) {
         (ExperimentKind::Footprint, [named(&[NOTHING]), named(&self.calls)].concat())
     }
@@ -170,7 +170,7 @@ fn rows(here: &Here, calls: &[Call], first_cell: u32) -> Vec<Row> {
 
 /// Primes, triggers and probes, in rounds, and writes what was found.
 fn level_rows(
-    plan: &Plan,
+    plan: &FootprintPlan,
     here: &Here,
     mut rows: Vec<Row>,
     triggers: &mut Triggers,

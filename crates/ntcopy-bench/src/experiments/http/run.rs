@@ -23,6 +23,6 @@ pub use commands::Setup;
 pub(crate) use daemon::Daemon;
 pub use data::Data;
 pub use limits::{allow_files, exceeds, have_buffers};
-pub(crate) use programs::Program;
+pub(crate) use programs::KnownProgram;
 pub use scratch::Scratch;
 pub use stack::{Running, unavailable};

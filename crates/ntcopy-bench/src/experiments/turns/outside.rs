@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use rustix::process::Pid;
 
-use super::program::Program;
+use super::program::RunningProgram;
 use crate::run::{Failure, Patience};
 
 /// A command that sets the sockets of the process whose number follows it.
@@ -23,13 +23,13 @@ impl Outside {
     }
 
     /// Of a program that makes its sockets while it runs; until the value is dropped.
-    pub fn follow(&self, pid: Pid) -> Result<Program, Failure> {
+    pub fn follow(&self, pid: Pid) -> Result<RunningProgram, Failure> {
         start(&self.watch, pid)
     }
 }
 
-fn start(words: &[OsString], pid: Pid) -> Result<Program, Failure> {
+fn start(words: &[OsString], pid: Pid) -> Result<RunningProgram, Failure> {
     let mut words = words.to_vec();
     words.push(pid.as_raw_nonzero().to_string().into());
-    Program::beside(&words)
+    RunningProgram::start_helper(&words)
 }

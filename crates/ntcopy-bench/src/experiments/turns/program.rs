@@ -70,10 +70,11 @@ impl fmt::Display for Endpoint {
 
 /// A running program with all that it has started.
 #[derive(Debug)]
-pub struct Program {
+pub struct RunningProgram {
     child: Child,
     name: String,
-    said: File,
+    /// What it prints, for its figures or for the case that it fails.
+    printed: File,
     began: Instant,
     /// Whether with it ends all that is below this process: what it has left behind, too. One that
     /// runs beside another must not.
@@ -98,16 +99,21 @@ fn adopts() -> bool {
     rustix::process::child_subreaper().is_ok_and(|adopter| adopter.is_some())
 }
 
-impl Program {
+impl RunningProgram {
     pub fn start(
         words: &[OsString],
         environment: &[(OsString, OsString)],
         output: Output,
-    ) -> Result<Program, Failure> {
+    ) -> Result<RunningProgram, Failure> {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
         command.envs(environment.iter().map(|(name, value)| (name, value)));
-        Program::spawn(words[0].to_string_lossy().into_owned(), command, output, Signal::KILL)
+        RunningProgram::spawn(
+            words[0].to_string_lossy().into_owned(),
+            command,
+            output,
+            Signal::KILL,
+        )
     }
 
     /// Starts it, in a process group of its own: Ctrl-C at the terminal is for us, who end it. If
@@ -117,14 +123,14 @@ impl Program {
         mut command: Command,
         output: Output,
         orphaned: Signal,
-    ) -> Result<Program, Failure> {
+    ) -> Result<RunningProgram, Failure> {
         let failed = |what: String| Failure::Program { name: name.clone(), what };
-        let said = temporary::file().map_err(Failure::temporary)?;
+        let printed = temporary::file().map_err(Failure::temporary)?;
         let another = |file: &File| file.try_clone().map_err(Failure::io("cannot share a file"));
-        command.stdin(Stdio::null()).process_group(0).stderr(another(&said)?);
+        command.stdin(Stdio::null()).process_group(0).stderr(another(&printed)?);
         match output {
             Output::Dropped => command.stdout(Stdio::null()),
-            Output::Kept => command.stdout(another(&said)?),
+            Output::Kept => command.stdout(another(&printed)?),
         };
         // SAFETY: between fork and exec the closure makes one system call, allocates nothing and
         // takes no lock.
@@ -135,21 +141,21 @@ impl Program {
         }
         let began = Instant::now();
         let child = command.spawn().map_err(|error| failed(format!("cannot be run: {error}")))?;
-        Ok(Program { child, name, said, began, ends_all: adopts() })
+        Ok(RunningProgram { child, name, printed, began, ends_all: adopts() })
     }
 
     /// By a shell, beside another program or alone. What it leaves behind ends with the other one.
-    pub fn shell(line: &str, output: Output) -> Result<Program, Failure> {
+    pub fn shell(line: &str, output: Output) -> Result<RunningProgram, Failure> {
         let words = [OsStr::new("sh"), OsStr::new("-c"), OsStr::new(line)];
-        let mut program = Program::start(&words.map(OsStr::to_owned), &[], output)?;
+        let mut program = RunningProgram::start(&words.map(OsStr::to_owned), &[], output)?;
         program.name = line.to_owned();
         program.ends_all = false;
         Ok(program)
     }
 
     /// Beside another program, and ends alone.
-    pub fn beside(words: &[OsString]) -> Result<Program, Failure> {
-        let mut program = Program::start(words, &[], Output::Dropped)?;
+    pub fn start_helper(words: &[OsString]) -> Result<RunningProgram, Failure> {
+        let mut program = RunningProgram::start(words, &[], Output::Dropped)?;
         program.ends_all = false;
         Ok(program)
     }
@@ -218,8 +224,10 @@ impl Program {
             return Err(self.failure(&how_it_ended(status)));
         }
         let mut output = Vec::new();
-        let read =
-            self.said.seek(SeekFrom::Start(0)).and_then(|_| self.said.read_to_end(&mut output));
+        let read = self
+            .printed
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| self.printed.read_to_end(&mut output));
         read.map_err(Failure::io("cannot read what the program printed"))?;
         Ok(Ended { took, output })
     }
@@ -235,8 +243,8 @@ impl Program {
                  it is up"
             ),
         };
-        let is_there = |program: &Program| match ready {
-            Some(line) => match Program::shell(line, Output::Dropped)?.finish(patience) {
+        let is_there = |program: &RunningProgram| match ready {
+            Some(line) => match RunningProgram::shell(line, Output::Dropped)?.finish(patience) {
                 Ok(_) => Ok(true),
                 Err(Failure::Program { .. }) => Ok(false),
                 Err(failure) => Err(failure),
@@ -255,7 +263,7 @@ impl Program {
 
     fn wait_until(
         &mut self,
-        is_there: impl Fn(&Program) -> Result<bool, Failure>,
+        is_there: impl Fn(&RunningProgram) -> Result<bool, Failure>,
         what: &str,
         patience: Patience<'_>,
     ) -> Result<(), Failure> {
@@ -337,16 +345,16 @@ impl Program {
     }
 
     fn tail(&mut self) -> String {
-        let length = self.said.metadata().map_or(0, |data| data.len());
+        let length = self.printed.metadata().map_or(0, |data| data.len());
         let mut bytes = Vec::new();
         let from = SeekFrom::Start(length.saturating_sub(TAIL_BYTES));
         // It belongs to a failure that is reported anyway.
-        let _ = self.said.seek(from).and_then(|_| self.said.read_to_end(&mut bytes));
+        let _ = self.printed.seek(from).and_then(|_| self.printed.read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).trim().to_owned()
     }
 }
 
-impl Drop for Program {
+impl Drop for RunningProgram {
     /// Ends it, and all that it started, adopted orphans included.
     fn drop(&mut self) {
         let (own, pid) = (getpid(), Pid::from_child(&self.child));
@@ -402,7 +410,7 @@ mod tests {
     }
 
     fn shell(line: &str, output: Output) -> Result<Ended, Failure> {
-        Program::shell(line, output).unwrap().finish(within(LONG))
+        RunningProgram::shell(line, output).unwrap().finish(within(LONG))
     }
 
     #[test]
@@ -418,7 +426,7 @@ mod tests {
 
     #[test]
     fn one_that_does_not_end_fails_when_patience_is_over() {
-        let program = Program::shell("sleep 600", Output::Dropped).unwrap();
+        let program = RunningProgram::shell("sleep 600", Output::Dropped).unwrap();
         let failure = program.finish(within(Duration::from_millis(60))).unwrap_err();
         assert!(failure.to_string().contains("still ran"), "{failure}");
     }
@@ -427,12 +435,13 @@ mod tests {
     fn what_does_not_listen_is_given_up_and_what_it_started_ends_with_it() {
         let folder = tempfile::tempdir().unwrap();
         let nothing = Endpoint::Unix(folder.path().join("nothing"));
-        let mut ended = Program::shell("echo one; echo two >&2; exit 3", Output::Kept).unwrap();
+        let mut ended =
+            RunningProgram::shell("echo one; echo two >&2; exit 3", Output::Kept).unwrap();
         let failure = ended.accepts(&nothing, within(LONG)).unwrap_err().to_string();
         assert!(failure.contains("exit code 3") && failure.contains("one\ntwo"), "{failure}");
         let told = folder.path().join("child");
         let script = format!("sleep 600 & echo $! >{}; trap '' TERM; wait; wait", told.display());
-        let mut program = Program::shell(&script, Output::Kept).unwrap();
+        let mut program = RunningProgram::shell(&script, Output::Kept).unwrap();
         let child = loop {
             let text = fs::read_to_string(&told).unwrap_or_default();
             match text.trim().parse::<u32>() {
@@ -460,16 +469,16 @@ mod tests {
         let listen = "import socket, time; s = socket.socket(); s.bind(('127.0.0.1', 0)); \
                       s.listen(); time.sleep(600)";
         let words = ["python3", "-c", listen].map(OsString::from);
-        let server = Program::start(&words, &[], Output::Dropped).unwrap();
+        let server = RunningProgram::start(&words, &[], Output::Dropped).unwrap();
         let failure = server.finish_unasked(within(LONG)).unwrap_err().to_string();
         assert!(failure.contains("--load"), "{failure}");
-        let program = Program::shell("echo one", Output::Kept).unwrap();
+        let program = RunningProgram::shell("echo one", Output::Kept).unwrap();
         assert_eq!(program.finish_unasked(within(LONG)).unwrap().output, b"one\n");
     }
 
     #[test]
     fn the_cpu_time_of_children_counts() {
-        let mut program = Program::shell("while :; do :; done", Output::Dropped).unwrap();
+        let mut program = RunningProgram::shell("while :; do :; done", Output::Dropped).unwrap();
         // Alone, as a load beside another program is.
         program.ends_all = false;
         while program.cpu_ns().unwrap() == 0 {

@@ -83,10 +83,10 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
         let seen = watch.look(lasting, &is_over).context("the kernel's socket diagnostics")?;
         let heard =
             looking.map(|(looking, sampling)| (looking.finish(), sampling.map(Sampling::finish)));
-        let mut all = told(&watch.programs, &seen, &records);
-        if let (Some(told), Some((sends, share))) = (all.first_mut(), heard) {
-            told.hear(sends);
-            told.share = Some(share);
+        let mut all = findings(&watch.programs, &seen, &records);
+        if let (Some(finding), Some((sends, share))) = (all.first_mut(), heard) {
+            finding.hear(sends);
+            finding.share = Some(share);
         }
         if all.is_empty() {
             return Err(not_available("it ended before anything was seen"));
@@ -97,8 +97,8 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
         match (is_json, options.watch) {
             (true, false) => println!("{:#}", json::object(&all, &seen, &notes)),
             (true, true) => println!("{}", json::object(&all, &seen, &notes)),
-            (false, true) => all.iter().for_each(|told| print!("{}", text::line(told))),
-            (false, false) => print!("{}", text::whole(&all, &seen, &notes)),
+            (false, true) => all.iter().for_each(|finding| print!("{}", text::line(finding))),
+            (false, false) => print!("{}", text::report(&all, &seen, &notes)),
         }
         if !options.watch || is_over() || seen.series.iter().all(|one| one.ended_after.is_some()) {
             return Ok(ExitCode::SUCCESS);
@@ -113,16 +113,16 @@ fn pids(programs: &[Program]) -> Vec<Pid> {
 
 /// What was seen, and what a chain with as much in flight gains at most.
 fn with_ceiling(
-    all: &[Told<'_>],
+    all: &[Finding<'_>],
     seen: &Seen,
     notes: &[String],
     (is_json, stop): (bool, &Stop),
 ) -> anyhow::Result<ExitCode> {
     let mut object = json::object(all, seen, notes);
     if !is_json {
-        print!("{}", text::whole(all, seen, notes));
+        print!("{}", text::report(all, seen, notes));
     }
-    let most = all.first().map(|told| most(told.series));
+    let most = all.first().map(|finding| most(finding.series));
     let chain = most.and_then(|most| Chain::like(most.family.as_str(), most.bytes, most.sockets));
     let Some(chain) = chain else {
         return Err(not_available(
@@ -140,7 +140,7 @@ fn with_ceiling(
 }
 
 /// A program, what was seen of it, and what the records say of as much.
-struct Told<'s> {
+struct Finding<'s> {
     program: &'s Program,
     series: &'s Series,
     in_flight: Percentiles,
@@ -154,7 +154,7 @@ struct Told<'s> {
     sends: Option<Sends>,
 }
 
-impl Told<'_> {
+impl Finding<'_> {
     /// Whether bytes may be in flight that nobody can see.
     fn is_at_least(&self) -> bool {
         let samples = &self.series.samples;
@@ -213,16 +213,16 @@ impl Full {
 }
 
 /// Those of which anything was seen, what has most in flight first.
-fn told<'s>(programs: &'s [Program], seen: &'s Seen, records: &[Judged]) -> Vec<Told<'s>> {
+fn findings<'s>(programs: &'s [Program], seen: &'s Seen, records: &[Judged]) -> Vec<Finding<'s>> {
     let records: Vec<&Judged> = records.iter().collect();
     let one = |(program, series): (&'s Program, &'s Series)| {
         let in_flight = Percentiles::of(series.samples.iter().map(|sum| sum.bytes()))?;
         let is_idle = in_flight.max == 0 && series.tcp_sent_bytes == 0;
         let advice = (!is_idle).then(|| advice::for_program(&records, most(series).seen()));
-        Some(Told { program, series, in_flight, advice, sends: None, share: None, is_idle })
+        Some(Finding { program, series, in_flight, advice, sends: None, share: None, is_idle })
     };
-    let mut all: Vec<Told<'_>> = programs.iter().zip(&seen.series).filter_map(one).collect();
-    all.sort_by_key(|told| std::cmp::Reverse(told.in_flight.p50));
+    let mut all: Vec<Finding<'_>> = programs.iter().zip(&seen.series).filter_map(one).collect();
+    all.sort_by_key(|finding| std::cmp::Reverse(finding.in_flight.p50));
     all
 }
 
@@ -267,19 +267,19 @@ struct Reader {
 }
 
 /// Those that may splice on what they read.
-fn readers(told: &Told<'_>) -> Vec<Reader> {
-    of_samples(told, |sum| {
+fn readers(finding: &Finding<'_>) -> Vec<Reader> {
+    of_samples(finding, |sum| {
         let one = |one: &Beyond| (one.pid, one.name.clone(), one.pipes, one.bytes);
         sum.beyond.iter().map(one).collect()
     })
 }
 
 /// Those that cannot, and so touch the bytes; whoever has next to nothing of them is left out.
-fn touchers(told: &Told<'_>) -> Vec<Reader> {
-    let all = of_samples(told, |sum| {
+fn touchers(finding: &Finding<'_>) -> Vec<Reader> {
+    let all = of_samples(finding, |sum| {
         sum.touchers.iter().map(|one| (one.pid, one.name.clone(), 0, one.bytes)).collect()
     });
-    let is_much = |reader: &Reader| reader.bytes.p50 * MUCH > told.in_flight.p50;
+    let is_much = |reader: &Reader| reader.bytes.p50 * MUCH > finding.in_flight.p50;
     all.into_iter().filter(is_much).collect()
 }
 
@@ -287,8 +287,8 @@ fn touchers(told: &Told<'_>) -> Vec<Reader> {
 type Sampled = (Pid, String, usize, u64);
 
 /// Readers of any sample; where one was not there yet, it had nothing.
-fn of_samples(told: &Told<'_>, of: impl Fn(&Sum) -> Vec<Sampled>) -> Vec<Reader> {
-    let samples: Vec<Vec<Sampled>> = told.series.samples.iter().map(of).collect();
+fn of_samples(finding: &Finding<'_>, of: impl Fn(&Sum) -> Vec<Sampled>) -> Vec<Reader> {
+    let samples: Vec<Vec<Sampled>> = finding.series.samples.iter().map(of).collect();
     let mut readers: Vec<Reader> = Vec::new();
     for (pid, name, pipes, _) in samples.iter().rev().flatten() {
         if readers.iter().any(|reader| reader.pid == *pid) {

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ntcopy_bench::experiments::app::{self, AppMode, Hinting, LargeRate, Plan, Settings};
+use ntcopy_bench::experiments::app::{self, AppMode, AppPlan, Hinting, LargeRate, Settings};
 use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_record::{ExperimentKind, Record, Unavailable};
@@ -85,7 +85,7 @@ impl AppArgs {
         Some(self.against.boots(common, &self.settings.modes, pairs)?.settling(multigets))
     }
 
-    fn plan(&self, program: &Path, cpus: &Cpus) -> Result<Plan, PlanError> {
+    fn plan(&self, program: &Path, cpus: &Cpus) -> Result<AppPlan, PlanError> {
         let hinting: BTreeMap<AppMode, Hinting> = [(AppMode::Hinted, self.hinted(program))].into();
         let settings = self.against.settings(&self.settings, &self.settings.modes, one_boot);
         app::plan(&settings, program.to_path_buf(), hinting, cpus)

@@ -11,7 +11,7 @@ use ntcopy_bench::run;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::args::Common;
-use super::launch::How;
+use super::launch::Runner;
 use crate::cmd::{not_available, usage};
 
 pub const MEMCPY_EXAMPLES: &str = "\
@@ -102,7 +102,7 @@ pub fn run(
         let why = plan.cells.first().and_then(|cell| cell.left_out.clone());
         return Err(not_available(why.unwrap_or_else(|| "there is nothing to measure".to_owned())));
     }
-    let mut here = How::from(common);
+    let mut here = Runner::from(common);
     here.options.worker_args = super::process_args("worker");
     here.measure(&plan, &|line: &Unavailable| named.contains(&line.mode))
 }

@@ -90,47 +90,47 @@ impl<P: Bootable> Launch<'_, P> {
             return Err(usage("--own-caches is for a booted kernel: --kernel um"));
         }
         let plan = (self.plan)(&run::cpus()?).map_err(usage)?;
-        self.how().measure(&plan, self.is_asked)
+        self.runner().measure(&plan, self.is_asked)
     }
 
-    fn how(&self) -> How {
-        let mut how = How::from(self.common);
-        how.options.worker_args.clone_from(&self.worker_args);
+    fn runner(&self) -> Runner {
+        let mut runner = Runner::from(self.common);
+        runner.options.worker_args.clone_from(&self.worker_args);
         // Of two kernels each boot is one pair, so there is no budget for one.
-        how.options.budget = how.options.budget.filter(|_| self.against.is_none());
-        how
+        runner.options.budget = runner.options.budget.filter(|_| self.against.is_none());
+        runner
     }
 
     fn in_a_booted_kernel(&self) -> anyhow::Result<ExitCode> {
-        let how = self.how();
-        let kernel = how.kernel(NO_TIMING)?;
+        let runner = self.runner();
+        let kernel = runner.kernel(NO_TIMING)?;
         if self.against.is_some() {
             KernelPair::check_kernel(kernel)?;
         }
         let (kernel_cpus, host_cpus) = self.kernel_cpus.on_host(kernel)?;
         let inside = Cpus { allowed: (0..kernel_cpus).collect(), sharing_l2: None };
         let plan = (self.plan)(&inside).map_err(usage)?;
-        let needs = plan.needs().with_budget(how.options.budget);
-        let mut request = how.request(kernel, needs, &self.experiment)?;
+        let needs = plan.needs().with_budget(runner.options.budget);
+        let mut request = runner.request(kernel, needs, &self.experiment)?;
         (request.kernel_cpus, request.host_cpus) = (kernel_cpus, host_cpus);
         say_caveats(plan.caveats());
-        how.boot(&request, self.against.as_ref(), self.is_asked)
+        runner.boot(&request, self.against.as_ref(), self.is_asked)
     }
 }
 
 /// Why an emulator's kernel is refused.
 pub const NO_TIMING: &str = "and what is measured there is not a timing";
 
-/// How a plan is measured.
-pub struct How {
+/// Measures a plan, here or in a booted kernel.
+pub struct Runner {
     pub place: Place,
     pub options: Options,
     /// The user's own bar for a program's turns: the exit code says whether it is reached.
     pub at_least: Option<f64>,
 }
 
-impl From<&Place> for How {
-    fn from(place: &Place) -> How {
+impl From<&Place> for Runner {
+    fn from(place: &Place) -> Runner {
         let options = Options {
             out: place.out.clone(),
             command: guest::command_line(),
@@ -140,21 +140,21 @@ impl From<&Place> for How {
             budget: None,
             spoil: false,
         };
-        How { place: place.clone(), options, at_least: None }
+        Runner { place: place.clone(), options, at_least: None }
     }
 }
 
-impl From<&Common> for How {
-    fn from(common: &Common) -> How {
-        let mut how = How::from(&common.place);
-        how.options.patience = Duration::from_secs(common.patience);
-        how.options.budget = common.extent.budget();
-        how.options.spoil = common.inject.is_some();
-        how
+impl From<&Common> for Runner {
+    fn from(common: &Common) -> Runner {
+        let mut runner = Runner::from(&common.place);
+        runner.options.patience = Duration::from_secs(common.patience);
+        runner.options.budget = common.extent.budget();
+        runner.options.spoil = common.inject.is_some();
+        runner
     }
 }
 
-impl How {
+impl Runner {
     /// Says who else measures on this machine; nothing inside a kernel that this program booted,
     /// where nobody is seen, and whoever booted it looks.
     fn alone(&self) -> Option<Alone> {

@@ -94,7 +94,7 @@ pub struct Port {
     pub behind: Vec<String>,
 }
 
-pub struct Machine {
+pub struct DdioMachine {
     root: PathBuf,
     pub generation: &'static Generation,
     pub llc_ways: u32,
@@ -103,9 +103,9 @@ pub struct Machine {
     pub ports: Vec<Port>,
 }
 
-impl Machine {
+impl DdioMachine {
     /// Reads no register of a guest, nor of a CPU that is not known.
-    pub fn find(root: &Path) -> Result<Machine, Ended> {
+    pub fn find(root: &Path) -> Result<DdioMachine, Ended> {
         let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
         let generation = generation(&text("proc/cpuinfo")).map_err(unavailable)?;
         let path = format!("{CPUS}/cpu0/cache/index3/ways_of_associativity");
@@ -113,7 +113,7 @@ impl Machine {
         let llc_ways = known
             .ok_or_else(|| unavailable(format!("/{path} does not say how many ways there are")))?;
         let ports = ports(root, generation);
-        Ok(Machine { root: root.to_owned(), generation, llc_ways, ways: ways(root), ports })
+        Ok(DdioMachine { root: root.to_owned(), generation, llc_ways, ways: ways(root), ports })
     }
 
     pub fn read(&self, register: &Register) -> Result<u64, Ended> {

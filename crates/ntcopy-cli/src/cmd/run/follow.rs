@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ntcopy_inflight::Process;
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
-use super::How;
+use super::HintOptions;
 use crate::cmd::set::guard::{self, Woken, Worker};
 use crate::cmd::set::notes::Notes;
 use crate::cmd::set::setter::{Numbers, Setter};
@@ -25,7 +25,7 @@ const AT_THE_BEGINNING: Duration = Duration::from_millis(20);
 const LATER: Duration = Duration::from_secs(1);
 
 /// Has this process followed from the moment on in which it becomes another program.
-pub fn start(how: &How) -> io::Result<()> {
+pub fn start(how: &HintOptions) -> io::Result<()> {
     let process = Process::read(std::process::id())?;
     let pidfd = pidfd_open(getpid(), PidfdFlags::empty())?;
     let (until_exec, held_until_exec) = io::pipe()?;
@@ -93,7 +93,7 @@ struct Follower {
     /// What becomes the program.
     process: Process,
     pidfd: OwnedFd,
-    how: How,
+    how: HintOptions,
 }
 
 impl Follower {
@@ -116,21 +116,21 @@ impl Follower {
             return Ok(());
         }
         let way = Way::here()?;
-        let told = |error: io::Error| error.to_string();
-        let numbers = Numbers::taken(&way, self.how.min_bytes).map_err(told)?;
+        let in_words = |error: io::Error| error.to_string();
+        let numbers = Numbers::taken(&way, self.how.min_bytes).map_err(in_words)?;
         // Without them `ntcopy set --off` puts nothing back.
         let notes = Notes::open(&tree.root).ok();
         let mut setter = Setter::new(way, self.how.families.clone(), numbers, notes);
         let begun = Instant::now();
         let mut is_over = false;
         while !is_over {
-            setter.look(&mut tree).map_err(told)?;
+            setter.look(&mut tree).map_err(in_words)?;
             let pause = if begun.elapsed() < BEGINNING { AT_THE_BEGINNING } else { LATER };
             is_over =
                 setter.is_taken_back() || worker.wait(pause, Some(&self.pidfd)) != Woken::Time;
         }
         // Its descendants go on, and have sockets that nobody looks at any more.
-        setter.look(&mut tree).map_err(told)?;
+        setter.look(&mut tree).map_err(in_words)?;
         eprintln!("ntcopy: {}", words(&tree, &setter));
         setter.finish(&tree);
         Ok(())

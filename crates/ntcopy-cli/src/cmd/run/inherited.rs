@@ -10,7 +10,7 @@ use std::{mem, ptr};
 
 use rustix::io::{FdFlags, fcntl_getfd};
 
-use super::How;
+use super::HintOptions;
 use crate::cmd::set::hold;
 use crate::cmd::set::setter::Numbers;
 use crate::cmd::set::tree;
@@ -62,7 +62,7 @@ pub fn pass_on(command: &mut Command) -> io::Result<()> {
 
 /// Sets the sockets that the program is started with, as a service is by systemd: no library sees
 /// them being made. One that has a number already keeps it.
-pub fn set_sockets(how: &How) -> io::Result<()> {
+pub fn set_sockets(how: &HintOptions) -> io::Result<()> {
     let mut way_and_numbers = None;
     for (number, _) in tree::sockets(std::process::id())? {
         // SAFETY: it was open just now, and this process has no other thread that might close it.

@@ -21,7 +21,7 @@ const DEFAULT_SHELL: &str = "/bin/sh";
 
 /// A program, and what is in the hint's way.
 #[derive(Debug)]
-pub struct Program {
+pub struct ProgramFile {
     pub path: PathBuf,
     /// Why the library cannot reach it, or what interprets it if it is a script.
     pub obstacle: Option<Obstacle>,
@@ -55,7 +55,7 @@ impl Missing {
     }
 }
 
-impl Program {
+impl ProgramFile {
     /// By its path, or by its name in `PATH`.
     pub fn find(name: &OsStr) -> Result<Self, Missing> {
         let path = find_file(name, std::env::var_os("PATH"))?;
@@ -81,7 +81,7 @@ impl Program {
                 is_fatal: false,
             })
         });
-        Ok(Program { path, obstacle })
+        Ok(ProgramFile { path, obstacle })
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
             ("own", format!("#!{}\n", folder.path().join("own").display()), false),
         ] {
             let path = script(folder.path(), name, &text, 0o755);
-            let program = Program::find(path.as_os_str()).unwrap();
+            let program = ProgramFile::find(path.as_os_str()).unwrap();
             assert_eq!(program.path, path);
             let expected = is_followed
                 .then(|| format!("{other} is no program for 64-bit x86, as the library is"));

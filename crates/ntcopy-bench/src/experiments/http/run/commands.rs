@@ -10,7 +10,7 @@ use ntcopy::uapi;
 use ntcopy_kernel::temporary::Folder;
 
 use super::daemon::free_address;
-use super::programs::Program;
+use super::programs::KnownProgram;
 use crate::experiments::http::{
     HttpCell, HttpMode, HttpPlan, OUTPUT_BUFFERS, PROXY_BUFFERS, Transport, Way,
 };
@@ -57,7 +57,7 @@ pub(super) fn storaged(
     data: &Path,
     at: &Endpoint,
 ) -> Result<Command, Failure> {
-    let mut command = Command::new(Program::Storaged.find().map_err(Failure::Limit)?);
+    let mut command = Command::new(KnownProgram::Storaged.find().map_err(Failure::Limit)?);
     command.args(["--log-level", "warn", "--mode", storaged_mode(mode)]);
     // Every body is hinted in a hinted mode, whatever its length.
     command.arg("--min-bytes").arg(uapi::MIN_BYTES.to_string());
@@ -86,7 +86,7 @@ fn proxy_mode(mode: HttpMode) -> &'static str {
 }
 
 pub fn proxyd(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Command, Failure> {
-    let mut command = Command::new(Program::Proxyd.find().map_err(Failure::Limit)?);
+    let mut command = Command::new(KnownProgram::Proxyd.find().map_err(Failure::Limit)?);
     command.args(["--log-level", "warn", "--mode", proxy_mode(setup.way.mode)]);
     command.arg("--workers").arg(setup.plan.workers.to_string());
     command.arg("--listen").arg(at.to_string()).arg("--backend").arg(backend.to_string());
@@ -112,7 +112,7 @@ impl Example {
             fs::write(folder.path().join(name), text)
                 .map_err(Failure::io("cannot write backend.c"))?;
         }
-        let compiler = Program::Example.find().map_err(Failure::Limit)?;
+        let compiler = KnownProgram::Example.find().map_err(Failure::Limit)?;
         let mut command = Command::new(&compiler);
         command.current_dir(folder.path()).args([
             "-O2",
@@ -154,7 +154,7 @@ pub fn example_backend(
 }
 
 /// A program of a stack. Before a backend that hints by itself it is as it is everywhere.
-fn program(setup: &Setup<'_>, program: Program) -> Result<Command, Failure> {
+fn program(setup: &Setup<'_>, program: KnownProgram) -> Result<Command, Failure> {
     let path = program.find().map_err(Failure::Limit)?;
     let hints_itself = setup.way.stack.hints_itself();
     Ok(if hints_itself { Command::new(path) } else { hinted(setup.way.mode, &path) })
@@ -206,7 +206,7 @@ fn nginx(setup: &Setup<'_>, name: &str, http: &str) -> Result<Command, Failure> 
         .map_err(Failure::io(format!("cannot make {}", folder.display())))?;
     let text = nginx_settings(&folder, setup.plan.workers, setup.open_files, http);
     let file = write(&folder, "nginx.conf", &text)?;
-    let mut command = program(setup, Program::Nginx)?;
+    let mut command = program(setup, KnownProgram::Nginx)?;
     command.args(["-e", "stderr", "-p"]).arg(&folder).arg("-c").arg(file);
     Ok(command)
 }
@@ -255,7 +255,7 @@ pub fn nginx_proxy(
 /// HAProxy as the proxy; it splices unless that is switched off.
 pub fn haproxy(setup: &Setup<'_>, at: &Endpoint, backend: &Endpoint) -> Result<Command, Failure> {
     let file = write(setup.folder, "haproxy.cfg", &haproxy_text(setup.plan, at, backend))?;
-    let mut command = program(setup, Program::Haproxy)?;
+    let mut command = program(setup, KnownProgram::Haproxy)?;
     command.args(["-db", "-f"]).arg(file);
     Ok(command)
 }

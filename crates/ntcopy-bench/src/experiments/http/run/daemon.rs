@@ -6,13 +6,13 @@ use std::process::Command;
 use rustix::process::Signal;
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
-use crate::experiments::turns::program::{Output, Program};
+use crate::experiments::turns::program::{Output, RunningProgram};
 use crate::run::cpu_clock::{CpuClock, family};
 use crate::run::{Failure, cpus};
 
 /// Dropped, it is ended.
 pub struct Daemon {
-    pub program: Program,
+    pub program: RunningProgram,
     clocks: Vec<CpuClock>,
 }
 
@@ -21,7 +21,8 @@ impl Daemon {
     pub fn start(name: &str, command: Command, cpu: Option<u32>) -> Result<Daemon, Failure> {
         let start = || {
             // It may tell its workers to end, if this process is killed.
-            let program = Program::spawn(name.to_owned(), command, Output::Kept, Signal::TERM)?;
+            let program =
+                RunningProgram::spawn(name.to_owned(), command, Output::Kept, Signal::TERM)?;
             Ok(Daemon { program, clocks: Vec::new() })
         };
         let Some(cpu) = cpu else { return start() };

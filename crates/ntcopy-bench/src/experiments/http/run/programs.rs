@@ -9,7 +9,7 @@ use crate::experiments::http::Stack;
 const MORE_FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Program {
+pub enum KnownProgram {
     Storaged,
     Proxyd,
     Nginx,
@@ -19,56 +19,56 @@ pub enum Program {
     Example,
 }
 
-impl Program {
-    pub fn of_stack(stack: Stack) -> [Program; 2] {
+impl KnownProgram {
+    pub fn of_stack(stack: Stack) -> [KnownProgram; 2] {
         match stack {
-            Stack::StoragedProxyd => [Program::Proxyd, Program::Storaged],
-            Stack::HaproxyNginx => [Program::Haproxy, Program::Nginx],
-            Stack::NginxNginx => [Program::Nginx, Program::Nginx],
-            Stack::HaproxyStoraged => [Program::Haproxy, Program::Storaged],
-            Stack::HaproxyExample => [Program::Haproxy, Program::Example],
-            Stack::NginxStoraged => [Program::Nginx, Program::Storaged],
+            Stack::StoragedProxyd => [KnownProgram::Proxyd, KnownProgram::Storaged],
+            Stack::HaproxyNginx => [KnownProgram::Haproxy, KnownProgram::Nginx],
+            Stack::NginxNginx => [KnownProgram::Nginx, KnownProgram::Nginx],
+            Stack::HaproxyStoraged => [KnownProgram::Haproxy, KnownProgram::Storaged],
+            Stack::HaproxyExample => [KnownProgram::Haproxy, KnownProgram::Example],
+            Stack::NginxStoraged => [KnownProgram::Nginx, KnownProgram::Storaged],
         }
     }
 
     pub fn name(self) -> &'static str {
         match self {
-            Program::Storaged => "storaged",
-            Program::Proxyd => "proxyd",
-            Program::Nginx => "nginx",
-            Program::Haproxy => "haproxy",
-            Program::Memcached => "memcached",
-            Program::Example => "backend.c",
+            KnownProgram::Storaged => "storaged",
+            KnownProgram::Proxyd => "proxyd",
+            KnownProgram::Nginx => "nginx",
+            KnownProgram::Haproxy => "haproxy",
+            KnownProgram::Memcached => "memcached",
+            KnownProgram::Example => "backend.c",
         }
     }
 
     /// Its path: one of ours lies beside this program, or in PATH; others in PATH. Of the example
     /// it is the compiler's.
     pub fn find(self) -> Result<PathBuf, String> {
-        let beside = match self {
-            Program::Storaged | Program::Proxyd => beside_this_program(),
+        let folder = match self {
+            KnownProgram::Storaged | KnownProgram::Proxyd => beside_this_program(),
             _ => None,
         };
-        let name = if self == Program::Example { "cc" } else { self.name() };
-        find(name, beside).ok_or_else(|| self.missing())
+        let name = if self == KnownProgram::Example { "cc" } else { self.name() };
+        find(name, folder).ok_or_else(|| self.missing())
     }
 
     fn missing(self) -> String {
         let name = self.name();
         let package = match self {
-            Program::Storaged | Program::Proxyd => {
+            KnownProgram::Storaged | KnownProgram::Proxyd => {
                 return format!(
                     "{name} is neither beside this program nor in PATH: `cargo build --release -p \
                      storaged -p proxyd` makes both daemons"
                 );
             }
-            Program::Example => {
+            KnownProgram::Example => {
                 return "backend.c is compiled here, and there is no C compiler, cc: the package \
                         gcc has it (apt-get install gcc libc6-dev)"
                     .to_owned();
             }
-            Program::Nginx => "nginx-light",
-            Program::Haproxy | Program::Memcached => name,
+            KnownProgram::Nginx => "nginx-light",
+            KnownProgram::Haproxy | KnownProgram::Memcached => name,
         };
         format!(
             "{name} is not installed: the package {package} has it (apt-get install \
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_stack_names_its_programs_and_what_is_missing_says_who_has_it() {
         for stack in Stack::ALL {
-            let [proxy, backend] = Program::of_stack(*stack);
+            let [proxy, backend] = KnownProgram::of_stack(*stack);
             for program in [proxy, backend] {
                 assert!(stack.as_str().contains(program.name()));
                 assert!(program.missing().starts_with(program.name()), "{}", program.missing());

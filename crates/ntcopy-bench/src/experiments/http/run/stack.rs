@@ -9,7 +9,7 @@ use ntcopy::socket::{Support, kernel_support};
 use super::commands::{self, Setup};
 use super::daemon::{Daemon, free_address};
 use super::data::Data;
-use super::programs::Program;
+use super::programs::KnownProgram;
 use super::wire::Target;
 use crate::experiment::Mode;
 use crate::experiments::http::{Backend, HttpMode, Way};
@@ -20,7 +20,7 @@ use crate::run::{self, Failure};
 
 /// Why a way can't be had here, if so: a program is missing, or the kernel has no flag.
 pub fn unavailable(way: Way) -> Result<Option<String>, Failure> {
-    for program in Program::of_stack(way.stack) {
+    for program in KnownProgram::of_stack(way.stack) {
         let path = match program.find() {
             Ok(path) => path,
             Err(why) => return Ok(Some(why)),
@@ -64,15 +64,15 @@ fn cannot_be_hinted(mode: HttpMode, program: &Path) -> Result<Option<String>, Fa
 const ADDRESSES: usize = 3;
 
 fn start_proxy(setup: &Setup<'_>, between: &Endpoint) -> Result<(Daemon, SocketAddr), Failure> {
-    let [program, _] = Program::of_stack(setup.way.stack);
+    let [program, _] = KnownProgram::of_stack(setup.way.stack);
     let mut left = ADDRESSES;
     loop {
         left -= 1;
         let address = free_address()?;
         let front = Endpoint::Tcp(address);
         let command = match program {
-            Program::Proxyd => commands::proxyd(setup, &front, between)?,
-            Program::Haproxy => commands::haproxy(setup, &front, between)?,
+            KnownProgram::Proxyd => commands::proxyd(setup, &front, between)?,
+            KnownProgram::Haproxy => commands::haproxy(setup, &front, between)?,
             _ => commands::nginx_proxy(setup, &front, between)?,
         };
         let cpu = setup.plan.places.map(|[_, proxy, _]| proxy);
@@ -102,9 +102,9 @@ pub struct Running {
 impl Running {
     pub fn start(setup: &Setup<'_>, data: &Data) -> Result<Running, Failure> {
         let between = setup.between()?;
-        let [_, backend] = Program::of_stack(setup.way.stack);
+        let [_, backend] = KnownProgram::of_stack(setup.way.stack);
         let command = match backend {
-            Program::Storaged => {
+            KnownProgram::Storaged => {
                 let (mode, workers) = (setup.way.mode, setup.plan.workers);
                 let (objects, folder) = (setup.cell.objects(), data.folder_of_ours(setup.folder)?);
                 let mut command = commands::storaged(mode, workers, objects, &folder, &between)?;
@@ -113,7 +113,7 @@ impl Running {
                 }
                 command
             }
-            Program::Example => commands::example_backend(setup, data.example(), &between)?,
+            KnownProgram::Example => commands::example_backend(setup, data.example(), &between)?,
             _ => {
                 let root = data.folder_of_theirs().unwrap_or(setup.folder);
                 commands::nginx_backend(setup, root, &between)?
@@ -184,9 +184,9 @@ fn least_percent(way: Way) -> u64 {
 }
 
 /// Two daemons of one way have logs of different names.
-fn proxy_name(program: Program) -> &'static str {
+fn proxy_name(program: KnownProgram) -> &'static str {
     match program {
-        Program::Nginx => "nginx (proxy)",
+        KnownProgram::Nginx => "nginx (proxy)",
         other => other.name(),
     }
 }

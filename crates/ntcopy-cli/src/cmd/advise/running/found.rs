@@ -54,7 +54,7 @@ pub fn find(options: &Options) -> Result<Found, String> {
         notes.push(format!(
             "{} runs in a container, where it is pid {inside}; what is seen is the network \
              namespace that it is in",
-            told(&first)
+            name_and_pid(&first)
         ));
     }
     Ok(Found { diagnostics, programs: vec![Program { name, processes: here }], notes })
@@ -165,7 +165,7 @@ fn open(process: &Process) -> Result<Diagnostics, String> {
             format!(
                 "{} is in a network namespace of its own, as in a container, and only root may \
                  look into it ({error}): {}",
-                told(process),
+                name_and_pid(process),
                 as_root(process)
             )
         }),
@@ -182,7 +182,11 @@ fn unavailable(error: &io::Error) -> String {
 }
 
 fn not_permitted(process: &Process, error: &io::Error) -> String {
-    format!("{} may not be looked at by this user ({error}): {}", told(process), as_root(process))
+    format!(
+        "{} may not be looked at by this user ({error}): {}",
+        name_and_pid(process),
+        as_root(process)
+    )
 }
 
 /// The command that may, or why not even root may.
@@ -195,6 +199,6 @@ fn as_root(process: &Process) -> String {
     }
 }
 
-fn told(process: &Process) -> String {
+fn name_and_pid(process: &Process) -> String {
     format!("{} (pid {})", foreign::visible(&process.name), process.pid)
 }

@@ -6,12 +6,12 @@ use ntcopy_inflight::share::Share;
 use ntcopy_inflight::watch::Seen;
 use serde_json::{Map, Value, json};
 
-use super::Told;
+use super::Finding;
 use super::sends::Sends;
 
-pub fn object(all: &[Told<'_>], seen: &Seen, notes: &[String]) -> Value {
+pub fn object(all: &[Finding<'_>], seen: &Seen, notes: &[String]) -> Value {
     json!({
-        "programs": all.iter().map(|told| program(told, seen)).collect::<Vec<Value>>(),
+        "programs": all.iter().map(|finding| program(finding, seen)).collect::<Vec<Value>>(),
         "seconds": seen.elapsed.as_secs_f64(),
         "cpu_seconds": seen.cpu.as_secs_f64(),
         "not_available": seen.missing,
@@ -19,8 +19,8 @@ pub fn object(all: &[Told<'_>], seen: &Seen, notes: &[String]) -> Value {
     })
 }
 
-fn program(told: &Told<'_>, seen: &Seen) -> Value {
-    let series = told.series;
+fn program(finding: &Finding<'_>, seen: &Seen) -> Value {
+    let series = finding.series;
     let over = |of: &dyn Fn(&Sum) -> u64| percentiles(series.samples.iter().map(of));
     let families: Map<String, Value> = Family::ALL
         .into_iter()
@@ -35,27 +35,27 @@ fn program(told: &Told<'_>, seen: &Seen) -> Value {
     let seconds = series.ended_after.unwrap_or(seen.elapsed).as_secs_f64();
     let per_second = |bytes: u64| (seconds > 0.0).then(|| (bytes as f64 / seconds).round());
     json!({
-        "name": told.program.name,
-        "pids": told.program.processes.iter().map(|process| process.pid).collect::<Vec<u32>>(),
+        "name": finding.program.name,
+        "pids": finding.program.processes.iter().map(|process| process.pid).collect::<Vec<u32>>(),
         "samples": series.samples.len(),
         "in_flight_bytes": over(&Sum::bytes),
-        "is_at_least": told.is_at_least(),
+        "is_at_least": finding.is_at_least(),
         "on_its_sockets_bytes": over(&Sum::on_sockets),
         "most_of_a_socket_bytes": over(&|sum| sum.most_bytes),
         "sockets_with_bytes": over(&|sum| sum.with_bytes() as u64),
         "sockets": over(&|sum| sum.sockets as u64),
         "families": families,
-        "beyond": readers(super::readers(told)),
+        "beyond": readers(super::readers(finding)),
         "sockets_with_unseen_readers": over(&|sum| sum.unseen_readers as u64),
         "tcp_sent_bytes_per_s": per_second(series.tcp_sent_bytes),
         "written_bytes_per_s": series.written_bytes.and_then(per_second),
         "ended_after_s": series.ended_after.map(|time| time.as_secs_f64()),
-        "send_buffers": buffers(told),
-        "touched_by": readers(super::touchers(told)),
-        "idle": told.idle(),
-        "copy": told.share.as_ref().map(copy),
-        "sends": told.sends.as_ref().map(Sends::object),
-        "advice": told.advice,
+        "send_buffers": buffers(finding),
+        "touched_by": readers(super::touchers(finding)),
+        "idle": finding.idle(),
+        "copy": finding.share.as_ref().map(copy),
+        "sends": finding.sends.as_ref().map(Sends::object),
+        "advice": finding.advice,
     })
 }
 
@@ -77,8 +77,8 @@ fn of_percentiles(all: Percentiles) -> Value {
 }
 
 /// Of the family by which most is in flight.
-fn buffers(told: &Told<'_>) -> Value {
-    told.buffers().map_or(Value::Null, |full| {
+fn buffers(finding: &Finding<'_>) -> Value {
+    finding.buffers().map_or(Value::Null, |full| {
         json!({
             "family": full.family.as_str(),
             "sockets": full.largest.sockets,

@@ -11,7 +11,7 @@ use ntcopy_report::advice as show;
 use ntcopy_report::text::{about_size, percent, wrapped};
 
 use super::sends::Sends;
-use super::{Full, Told, readers, touchers};
+use super::{Finding, Full, readers, touchers};
 
 /// Of all processes, so many are listed.
 const LISTED: usize = 20;
@@ -19,16 +19,16 @@ const LISTED: usize = 20;
 const ROOMY: u64 = 1 << 20;
 
 /// What was seen, and what it comes to. Ends in a newline.
-pub fn whole(all: &[Told<'_>], seen: &Seen, notes: &[String]) -> String {
+pub fn report(all: &[Finding<'_>], seen: &Seen, notes: &[String]) -> String {
     let mut out = String::new();
-    if let [told, others @ ..] = all {
+    if let [finding, others @ ..] = all {
         if others.is_empty() {
-            out.push_str(&one(told, seen));
+            out.push_str(&one(finding, seen));
         } else {
             out.push_str(&list(all));
         }
         out.push('\n');
-        out.push_str(&advice(told));
+        out.push_str(&advice(finding));
     }
     for note in notes {
         out.push_str(&wrapped(&format!("note: {note}")));
@@ -41,62 +41,62 @@ pub fn whole(all: &[Told<'_>], seen: &Seen, notes: &[String]) -> String {
 }
 
 /// For `--watch`: a line. Ends in a newline.
-pub fn line(told: &Told<'_>) -> String {
-    let [p50, p90, last] = three(told.in_flight).map(about_size);
-    let ended = if told.series.ended_after.is_some() { ", ended" } else { "" };
+pub fn line(finding: &Finding<'_>) -> String {
+    let [p50, p90, last] = three(finding.in_flight).map(about_size);
+    let ended = if finding.series.ended_after.is_some() { ", ended" } else { "" };
     format!(
         "{}: {}{p50} (p50), {p90} (p90), {last} ({}) in flight{ended}\n",
-        name(told),
-        at_least(told),
-        last_title(told.in_flight)
+        name(finding),
+        at_least(finding),
+        last_title(finding.in_flight)
     )
 }
 
-fn one(told: &Told<'_>, seen: &Seen) -> String {
-    let series = told.series;
+fn one(finding: &Finding<'_>, seen: &Seen) -> String {
+    let series = finding.series;
     let over = |of: &dyn Fn(&Sum) -> u64| Percentiles::of(series.samples.iter().map(of));
     let with_bytes = over(&|sum| sum.with_bytes() as u64).map_or(0, |found| found.p50);
     let sockets = over(&|sum| sum.sockets as u64).map_or(0, |found| found.p50);
-    let sends = told.sends.as_ref().map(|sends| wrapped(&sends.sentence(pid(told))));
+    let sends = finding.sends.as_ref().map(|sends| wrapped(&sends.sentence(pid(finding))));
     let mut out = sends.unwrap_or_default();
     out.push_str(&wrapped(&format!(
         "{} has {}{} in flight (p50) on {with_bytes} of its {sockets} sockets.",
-        name(told),
-        at_least(told),
-        about_size(told.in_flight.p50),
+        name(finding),
+        at_least(finding),
+        about_size(finding.in_flight.p50),
     )));
-    if let Some(full) = told.buffers() {
+    if let Some(full) = finding.buffers() {
         out.push_str(&wrapped(&buffers(&full)));
     }
     out.push('\n');
-    out.push_str(&columns("", titles(told.in_flight)));
+    out.push_str(&columns("", titles(finding.in_flight)));
     let mut row = |title: &str, found: Option<Percentiles>, format: &dyn Fn(u64) -> String| {
         if let Some(all) = found {
             out.push_str(&columns(title, three(all).map(format)));
         }
     };
-    row("in flight", Some(told.in_flight), &about_size);
+    row("in flight", Some(finding.in_flight), &about_size);
     for family in Family::ALL {
         let found = over(&|sum| sum.parts[family as usize].bytes);
         if found.is_some_and(|all| all.max > 0) {
             row(&format!("  on its {} sockets", family.as_str()), found, &about_size);
         }
     }
-    for reader in readers(told) {
+    for reader in readers(finding) {
         let title = format!("  passed on by {} ({})", reader.name, reader.pid);
         row(&title, Some(reader.bytes), &about_size);
     }
     row("the most that one socket has", over(&|sum| sum.most_bytes), &about_size);
     row("sockets with any", over(&|sum| sum.with_bytes() as u64), &|count| count.to_string());
-    if let Some(full) = told.buffers() {
+    if let Some(full) = finding.buffers() {
         row("sockets with a full buffer", Some(full.full), &|count| count.to_string());
     }
     out.push('\n');
-    out.push_str(&rates(told, seen));
-    if let Some(share) = told.share.as_ref().filter(|_| told.idle().is_none()) {
+    out.push_str(&rates(finding, seen));
+    if let Some(share) = finding.share.as_ref().filter(|_| finding.idle().is_none()) {
         out.push_str(&wrapped(&copy(share)));
     }
-    out.push_str(&unseen(told));
+    out.push_str(&unseen(finding));
     out
 }
 
@@ -174,8 +174,8 @@ fn copy(share: &Result<Share, String>) -> String {
     }
 }
 
-fn rates(told: &Told<'_>, seen: &Seen) -> String {
-    let series = told.series;
+fn rates(finding: &Finding<'_>, seen: &Seen) -> String {
+    let series = finding.series;
     let elapsed = series.ended_after.unwrap_or(seen.elapsed).as_secs_f64();
     let rate = |bytes: u64| format!("{}/s", about_size((bytes as f64 / elapsed.max(1e-3)) as u64));
     let mut words = format!(
@@ -198,9 +198,9 @@ fn rates(told: &Told<'_>, seen: &Seen) -> String {
 }
 
 /// Why it is at least that much.
-fn unseen(told: &Told<'_>) -> String {
+fn unseen(finding: &Finding<'_>) -> String {
     let mut out = String::new();
-    for reader in readers(told) {
+    for reader in readers(finding) {
         out.push_str(&wrapped(&format!(
             "{} ({}) reads from it and has {} pipes with both ends, as who splices has: what is in \
              its queues counts, what is in its pipes cannot be seen. If it does not splice, {} is \
@@ -209,12 +209,12 @@ fn unseen(told: &Told<'_>) -> String {
             reader.pid,
             reader.pipes,
             about_size(
-                Percentiles::of(told.series.samples.iter().map(Sum::on_sockets))
+                Percentiles::of(finding.series.samples.iter().map(Sum::on_sockets))
                     .map_or(0, |all| all.p50)
             ),
         )));
     }
-    let hidden = told.series.samples.iter().map(|sum| sum.unseen_readers).max().unwrap_or(0);
+    let hidden = finding.series.samples.iter().map(|sum| sum.unseen_readers).max().unwrap_or(0);
     if hidden > 0 {
         out.push_str(&wrapped(&format!(
             "Who reads {hidden} of its sockets is another user's process, or in another namespace: \
@@ -224,12 +224,12 @@ fn unseen(told: &Told<'_>) -> String {
     out
 }
 
-fn list(all: &[Told<'_>]) -> String {
-    let series = all.first().map(|told| told.in_flight);
+fn list(all: &[Finding<'_>]) -> String {
+    let series = all.first().map(|finding| finding.in_flight);
     let mut out = series.map(|all| columns("in flight", titles(all))).unwrap_or_default();
-    let busy: Vec<&Told<'_>> = all.iter().filter(|told| told.in_flight.max > 0).collect();
-    for told in busy.iter().take(LISTED) {
-        out.push_str(&columns(&name(told), three(told.in_flight).map(about_size)));
+    let busy: Vec<&Finding<'_>> = all.iter().filter(|finding| finding.in_flight.max > 0).collect();
+    for finding in busy.iter().take(LISTED) {
+        out.push_str(&columns(&name(finding), three(finding.in_flight).map(about_size)));
     }
     let idle = all.len() - busy.len();
     out.push_str(&format!("{idle} processes with sockets had nothing in flight\n"));
@@ -239,13 +239,13 @@ fn list(all: &[Told<'_>]) -> String {
     out
 }
 
-fn advice(told: &Told<'_>) -> String {
-    let Some(advice) = &told.advice else {
-        return without_records(told);
+fn advice(finding: &Finding<'_>) -> String {
+    let Some(advice) = &finding.advice else {
+        return without_records(finding);
     };
-    let mut out = format!("For {}\n\n{}", name(told), show::piece(advice));
+    let mut out = format!("For {}\n\n{}", name(finding), show::piece(advice));
     if advice.decision == Decision::Set {
-        for reader in touchers(told) {
+        for reader in touchers(finding) {
             out.push_str(&wrapped(&format!(
                 "{} ({}) reads it and cannot splice, since it has no pipe: it touches the bytes, \
                  and waits for memory where a hint left them there. That may cost more than the \
@@ -263,17 +263,17 @@ fn advice(told: &Told<'_>) -> String {
                  hints it. As it runs: sudo ntcopy set --pid PID, and back by --off."
             }
         };
-        out.push_str(&wrapped(&then.replace("PID", &pid(told).to_string())));
+        out.push_str(&wrapped(&then.replace("PID", &pid(finding).to_string())));
     }
     out
 }
 
 /// Of an idle program, or of one whose sends have the answer.
-fn without_records(told: &Told<'_>) -> String {
-    let is_short = told.sends.as_ref().and_then(Sends::is_large) == Some(false);
+fn without_records(finding: &Finding<'_>) -> String {
+    let is_short = finding.sends.as_ref().and_then(Sends::is_large) == Some(false);
     let read_at_once = "What it sends is read at once: little of it is in flight at a time. What a \
                         hint brings, `ntcopy try` shows.";
-    match told.idle() {
+    match finding.idle() {
         Some(idle) => wrapped(idle),
         None if is_short => String::new(),
         None => wrapped(read_at_once),
@@ -281,16 +281,16 @@ fn without_records(told: &Told<'_>) -> String {
 }
 
 /// The process that was named, or the first of a service.
-fn pid(told: &Told<'_>) -> Pid {
-    told.program.processes.first().map_or(0, |process| process.pid)
+fn pid(finding: &Finding<'_>) -> Pid {
+    finding.program.processes.first().map_or(0, |process| process.pid)
 }
 
-fn at_least(told: &Told<'_>) -> &'static str {
-    if told.is_at_least() { "at least " } else { "" }
+fn at_least(finding: &Finding<'_>) -> &'static str {
+    if finding.is_at_least() { "at least " } else { "" }
 }
 
-fn name(told: &Told<'_>) -> String {
-    let program = told.program;
+fn name(finding: &Finding<'_>) -> String {
+    let program = finding.program;
     let name = foreign::visible(&program.name);
     match program.processes.as_slice() {
         [] => name.into_owned(),

@@ -16,7 +16,7 @@ const EIO: u8 = rustix::io::Errno::IO.raw_os_error() as u8;
 
 /// Two threads, so that a reader who stops reading our output stops the guest's command and
 /// nothing else.
-pub(super) struct Pumps {
+pub(super) struct Relays {
     out: JoinHandle<Vec<u8>>,
     err: JoinHandle<Vec<u8>>,
     meters: [Arc<Meter>; 2],
@@ -25,7 +25,7 @@ pub(super) struct Pumps {
     _sender: UnixStream,
 }
 
-impl Pumps {
+impl Relays {
     /// Starts passing on from the two lines.
     pub(super) fn start(out: UnixStream, err: UnixStream, output: Output) -> Result<Self> {
         let (failed, sender) = UnixStream::pair().doing("making", "a pair of sockets")?;
@@ -44,11 +44,11 @@ impl Pumps {
         let stderr = copy(std::io::stderr().as_fd())?;
         // What this process printed before comes first.
         let _ = std::io::stdout().flush();
-        let meters: [Arc<Meter>; 2] = Default::default();
+        let meters = [Arc::<Meter>::default(), Arc::default()];
         let [out_meter, err_meter] = meters.clone();
         Ok(Self {
-            out: thread::spawn(move || pump(out, stdout, &out_failed, &out_meter)),
-            err: thread::spawn(move || pump(err, stderr, &err_failed, &err_meter)),
+            out: thread::spawn(move || relay(out, stdout, &out_failed, &out_meter)),
+            err: thread::spawn(move || relay(err, stderr, &err_failed, &err_meter)),
             meters,
             failed,
             _sender: sender,
@@ -110,7 +110,12 @@ impl Meter {
 
 /// Copies to the end. A target that fails is reported, and the line is drained all the same, so
 /// that the guest is never stuck.
-fn pump(mut line: UnixStream, target: Option<File>, failed: &UnixStream, meter: &Meter) -> Vec<u8> {
+fn relay(
+    mut line: UnixStream,
+    target: Option<File>,
+    failed: &UnixStream,
+    meter: &Meter,
+) -> Vec<u8> {
     let mut captured = Vec::new();
     let mut target = target;
     let capture = target.is_none();

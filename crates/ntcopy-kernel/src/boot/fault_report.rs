@@ -7,10 +7,10 @@
 
 use std::path::Path;
 
-use crate::kind::Machine;
+use crate::kind::RunsAs;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Splat {
+pub struct FaultReport {
     /// Its first line, without the time.
     pub title: String,
     /// All of it, the first line included; a long one is cut.
@@ -42,18 +42,18 @@ const MARKS: [&str; 14] = [
 ];
 
 /// The reports of a console, in their order.
-pub(super) fn find(console: &str, machine: Machine) -> Vec<Splat> {
+pub(super) fn find(console: &str, runs_as: RunsAs) -> Vec<FaultReport> {
     let messages: Vec<&str> = console.lines().map(|line| message(line.trim_end())).collect();
     let mut found = Vec::new();
     let mut at = 0;
     while at < messages.len() {
-        if !is_fault(messages[at]) || is_of_time(messages[at], machine) {
+        if !is_fault(messages[at]) || is_of_time(messages[at], runs_as) {
             at += 1;
             continue;
         }
         let length = length(&messages[at..]);
         let lines = messages[at..].iter().take(length.min(MOST_LINES));
-        found.push(Splat {
+        found.push(FaultReport {
             title: messages[at].to_owned(),
             lines: lines.map(|line| (*line).to_owned()).collect(),
         });
@@ -90,9 +90,9 @@ fn is_fault(message: &str) -> bool {
 }
 
 /// Whether a report is about time: an emulated CPU has none to keep.
-fn is_of_time(message: &str, machine: Machine) -> bool {
+fn is_of_time(message: &str, runs_as: RunsAs) -> bool {
     let of_time = ["INFO: rcu", "rcu: INFO: ", "INFO: task ", "watchdog: BUG: soft lockup"];
-    machine == Machine::Qemu && of_time.iter().any(|mark| message.starts_with(mark))
+    runs_as == RunsAs::Qemu && of_time.iter().any(|mark| message.starts_with(mark))
 }
 
 /// How many of the messages belong to the report that begins with the first.
@@ -134,5 +134,5 @@ pub(super) fn read_console(path: &Path) -> String {
 }
 
 #[cfg(test)]
-#[path = "splat_tests.rs"]
+#[path = "fault_report_tests.rs"]
 mod tests;

@@ -14,7 +14,7 @@ const NEWS: &str = "\
 ";
 
 fn titles(console: &str) -> Vec<String> {
-    find(console, Machine::Qemu).into_iter().map(|splat| splat.title).collect()
+    find(console, RunsAs::Qemu).into_iter().map(|report| report.title).collect()
 }
 
 #[test]
@@ -77,7 +77,7 @@ unreferenced object 0xffff888004b1c000 (size 64):
 #[test]
 fn each_report_is_found_once_and_takes_none_of_the_news() {
     for (title, report) in REPORTS {
-        let found = find(&format!("{NEWS}{report}{NEWS}"), Machine::Qemu);
+        let found = find(&format!("{NEWS}{report}{NEWS}"), RunsAs::Qemu);
         assert_eq!(found.len(), 1, "{title}: {found:?}");
         assert_eq!((found[0].title.as_str(), found[0].lines[0].as_str()), (*title, *title));
         assert!(found[0].lines.iter().all(|line| !NEWS.contains(line)), "{:?}", found[0].lines);
@@ -129,7 +129,7 @@ fn an_emulated_cpu_may_be_slow_and_a_um_kernel_may_not() {
 [   60.3] watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [test:45]
 ";
     assert_eq!(titles(stalls), Vec::<String>::new());
-    assert_eq!(find(stalls, Machine::Um).len(), 3);
+    assert_eq!(find(stalls, RunsAs::Um).len(), 3);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_long_report_is_cut_and_does_not_hide_the_next() {
         "  a line of it\n".repeat(500),
         "=".repeat(66)
     );
-    let found = find(&format!("{long}\n{}", REPORTS[0].1), Machine::Qemu);
+    let found = find(&format!("{long}\n{}", REPORTS[0].1), RunsAs::Qemu);
     assert_eq!(found.len(), 2);
     assert_eq!(found[0].lines.len(), MOST_LINES);
 }
