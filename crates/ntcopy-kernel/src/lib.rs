@@ -23,7 +23,7 @@ mod kind;
 mod manage;
 pub mod module;
 pub mod package;
-mod process;
+pub mod process;
 pub mod progress;
 mod room;
 mod series;

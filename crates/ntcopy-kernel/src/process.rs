@@ -1,65 +1,111 @@
 //! Children that never outlive what they were started for.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
 use crate::error::{Context, Error, Result};
 use crate::interrupt::Interrupts;
 
-/// A child that leads a process group of its own. Dropping it kills the group.
-pub(crate) struct Group {
+/// How often it is asked whether a wait is to go on.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A child that leads a process group of its own: Ctrl-C at the terminal is for this process, which
+/// then ends the child. Dropped while the child runs, it kills the whole group.
+#[derive(Debug)]
+pub struct Group {
     child: Child,
-    name: String,
-    reaped: bool,
+    /// Whether what is left of the group lives on when the child has ended by itself.
+    is_outlived: bool,
+    is_reaped: bool,
 }
 
 impl Group {
-    /// Takes charge of a child that leads its process group (or session).
-    pub(crate) fn new(child: Child, name: impl Into<String>) -> Self {
-        Self { child, name: name.into(), reaped: false }
+    /// Starts a command.
+    pub fn start(command: &mut Command) -> io::Result<Group> {
+        command.process_group(0).spawn().map(Group::of)
     }
 
-    pub(crate) fn pid(&self) -> Pid {
+    /// Takes charge of a child that leads its process group, or its session.
+    pub fn of(child: Child) -> Group {
+        Group { child, is_outlived: false, is_reaped: false }
+    }
+
+    /// The same of a child whose work may go to another process of its group, as a daemon's does.
+    pub fn outlived(mut self) -> Group {
+        self.is_outlived = true;
+        self
+    }
+
+    pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 
-    /// Waits for the leader; whoever is left in the group is killed.
-    pub(crate) fn wait(&mut self) -> Result<ExitStatus> {
-        let status = self.child.wait().doing("waiting for", &self.name)?;
-        self.reaped = true;
-        self.kill();
+    /// Waits for the child's end.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait()?;
+        self.reaped();
         Ok(status)
     }
 
-    pub(crate) fn try_wait(&mut self) -> Result<Option<ExitStatus>> {
-        let status = self.child.try_wait().doing("waiting for", &self.name)?;
+    /// How it ended, if it has.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        let status = self.child.try_wait()?;
         if status.is_some() {
-            self.reaped = true;
-            self.kill();
+            self.reaped();
         }
         Ok(status)
     }
 
+    /// Waits for the child's end for as long as that is wanted.
+    pub fn wait_while(&mut self, goes_on: impl Fn() -> bool) -> io::Result<Option<ExitStatus>> {
+        if let Some(status) = self.try_wait()? {
+            return Ok(Some(status));
+        }
+        let ended = pidfd_open(self.pid(), PidfdFlags::empty())?;
+        while goes_on() {
+            match poll(&mut [PollFd::new(&ended, PollFlags::IN)], Some(&timespec(LOOK))) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return self.try_wait(),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Asks the child to end. That it has just ended is what is wanted.
+    pub fn ask_to_end(&self) {
+        if !self.is_reaped {
+            let _ = kill_process(self.pid(), Signal::TERM);
+        }
+    }
+
     /// Kills every process of the group. The leader's number cannot have been given to another
     /// process group while a member lives, and a group without members is no error.
-    pub(crate) fn kill(&self) {
+    pub fn kill(&self) {
         let _ = kill_process_group(self.pid(), Signal::KILL);
+    }
+
+    fn reaped(&mut self) {
+        if !self.is_reaped && !self.is_outlived {
+            self.kill();
+        }
+        self.is_reaped = true;
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        if self.reaped {
-            return;
+        if !self.is_reaped {
+            self.kill();
+            let _ = self.child.wait();
         }
-        self.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -78,13 +124,12 @@ pub(crate) fn run(
     on_event: &mut dyn FnMut(Event<'_>) -> Result<()>,
 ) -> Result<ExitStatus> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let (mut reader, writer) = std::io::pipe().doing("making a pipe for", &name)?;
-    command.stdin(Stdio::null()).process_group(0);
+    let (mut reader, writer) = io::pipe().doing("making a pipe for", &name)?;
+    command.stdin(Stdio::null());
     command.stdout(writer.try_clone().doing("making a pipe for", &name)?).stderr(writer);
-    let child = command.spawn().doing("starting", &name)?;
+    let mut group = Group::start(command).doing("starting", &name)?;
     // The command holds the pipe's write end; the end of the output must not wait for it.
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut group = Group::new(child, &name);
     let mut pending = Vec::new();
     let mut chunk = [0; 8192];
     loop {
@@ -94,7 +139,7 @@ pub(crate) fn run(
         ];
         let tick = timespec(Duration::from_millis(250));
         match poll(&mut fds, Some(&tick)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno).doing("waiting for", &name),
         }
         let readable = !fds[1].revents().is_empty();
@@ -107,7 +152,7 @@ pub(crate) fn run(
         pending.extend_from_slice(&chunk[..n]);
         drain_lines(&mut pending, n == 0, on_event)?;
         if n == 0 {
-            return group.wait();
+            return group.wait().doing("waiting for", &name);
         }
     }
 }
@@ -146,7 +191,7 @@ pub(crate) fn output(command: &mut Command, interrupts: &Interrupts) -> Result<S
     Err(Error::Io {
         doing: "running",
         path: name.into(),
-        cause: std::io::Error::other(format!("{status}: {}", text.trim())),
+        cause: io::Error::other(format!("{status}: {}", text.trim())),
     })
 }
 

@@ -4,10 +4,11 @@ use std::fmt::Debug;
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use ntcopy_kernel::process::Group;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, set_parent_process_death_signal};
 use serde::de::DeserializeOwned;
@@ -18,8 +19,6 @@ use super::{Failure, Patience, Stop, WrongByte};
 
 /// How long a process that closed its line may take to be gone.
 const LAST_BREATH: Duration = Duration::from_secs(2);
-/// Between two looks.
-const MOMENT: Duration = Duration::from_millis(5);
 
 /// Why an order was not carried out, as it travels.
 #[derive(Debug, Serialize, Deserialize)]
@@ -95,7 +94,7 @@ pub fn answer<R: Serialize>(
 #[derive(Debug)]
 pub struct Process<O, R> {
     name: &'static str,
-    child: Child,
+    group: Group,
     line: OwnedFd,
     patience: Duration,
     stop: Stop,
@@ -104,26 +103,21 @@ pub struct Process<O, R> {
 
 impl<O: Serialize, R: DeserializeOwned + Debug> Process<O, R> {
     /// Starts this program anew with the arguments that lead to its `main`. `spawn` may say more
-    /// about the command, and where it is started.
+    /// about the command, and where it is started: by [`Group::start`].
     pub fn start(
         name: &'static str,
         args: &[String],
         Patience { limit: patience, stop }: Patience<'_>,
-        spawn: impl FnOnce(&mut Command) -> Result<io::Result<Child>, Failure>,
+        spawn: impl FnOnce(&mut Command) -> Result<io::Result<Group>, Failure>,
     ) -> Result<Process<O, R>, Failure> {
         let (line, theirs) = link::pair().map_err(Failure::os("cannot make a socket pair"))?;
         link::set_patience(line.as_fd(), Some(patience))
             .map_err(Failure::os("cannot set SO_RCVTIMEO"))?;
         // The link in /proc, not the name behind it: the file may have been replaced since.
         let mut command = Command::new("/proc/self/exe");
-        command
-            .args(args)
-            .stdin(Stdio::from(theirs))
-            .stdout(Stdio::null())
-            // Ctrl-C goes to this process alone, which then ends the other.
-            .process_group(0);
-        let child = spawn(&mut command)?.map_err(Failure::io(format!("cannot start {name}")))?;
-        Ok(Process { name, child, line, patience, stop: stop.clone(), words: PhantomData })
+        command.args(args).stdin(Stdio::from(theirs)).stdout(Stdio::null());
+        let group = spawn(&mut command)?.map_err(Failure::io(format!("cannot start {name}")))?;
+        Ok(Process { name, group, line, patience, stop: stop.clone(), words: PhantomData })
     }
 
     fn wrong(&self, what: String) -> Failure {
@@ -135,12 +129,8 @@ impl<O: Serialize, R: DeserializeOwned + Debug> Process<O, R> {
         self.wrong(format!("another answer than asked for: {reply:?}"))
     }
 
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     pub fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
+        self.group.pid()
     }
 
     /// Gives an order; [`Process::reply`] takes the answer.
@@ -185,18 +175,13 @@ impl<O: Serialize, R: DeserializeOwned + Debug> Process<O, R> {
 
     /// It has closed its line: how did it end?
     fn ended(&mut self) -> Failure {
-        let deadline = Instant::now() + LAST_BREATH;
-        loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => {
-                    let is_killed = status.signal() == Some(Signal::KILL.as_raw());
-                    let likely = if is_killed { " (out of memory?)" } else { "" };
-                    return self.wrong(format!("it ended early: {status}{likely}"));
-                }
-                Ok(None) if Instant::now() < deadline => std::thread::sleep(MOMENT),
-                _ => return self.wrong("it closed its line and lives on".to_owned()),
-            }
-        }
+        let closed = Instant::now();
+        let Ok(Some(status)) = self.group.wait_while(|| closed.elapsed() < LAST_BREATH) else {
+            return self.wrong("it closed its line and lives on".to_owned());
+        };
+        let is_killed = status.signal() == Some(Signal::KILL.as_raw());
+        let likely = if is_killed { " (out of memory?)" } else { "" };
+        self.wrong(format!("it ended early: {status}{likely}"))
     }
 
     /// Hands over the other's ends of sockets, with the order that says how many come with it.
@@ -217,13 +202,5 @@ impl<O, R> AsFd for Process<O, R> {
     /// The line, which can be read when the other has something to say.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.line.as_fd()
-    }
-}
-
-impl<O, R> Drop for Process<O, R> {
-    fn drop(&mut self) {
-        // Already gone is fine; anything else cannot be helped here.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use memmap2::{Advice, MmapMut};
 use ntcopy::socket::Setting;
 use ntcopy_judge::random::SplitMix64;
+use ntcopy_kernel::process::Group;
 use ntcopy_record::Params;
 
 use super::clock::{Stopwatch, Ticks, ticks_now};
@@ -82,7 +83,7 @@ impl Rig {
         let (name, args) = ("the reading process", &options.reader_args);
         let mut reader: Reader =
             Process::start(name, args, Patience { limit: patience, stop }, |command| {
-                Ok(command.spawn())
+                Ok(Group::start(command))
             })?;
         let pipe_bytes = cell.pipe_bytes.unwrap_or(Pipe::bytes_for_object(cell.object_bytes));
         let order = Order::SetUp {

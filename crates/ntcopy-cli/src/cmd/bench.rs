@@ -14,15 +14,13 @@ mod unix;
 
 use std::fmt::Display;
 use std::process::{Command, ExitCode, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use ntcopy_bench::experiments::{self, EXPERIMENTS};
 use ntcopy_bench::run::{self, Stop};
 use ntcopy_kernel::boot::HostCpus;
+use ntcopy_kernel::process::Group;
 use ntcopy_record::{ExperimentKind, Unavailable};
-use rustix::process::{Pid, Signal, kill_process};
 
 use self::args::Common;
 pub use self::args::Place;
@@ -159,21 +157,16 @@ pub fn anew(arguments: &[&str]) -> anyhow::Result<Command> {
 
 /// Runs the experiment, and ends it when a signal comes: its exit code.
 pub fn until_ended(mut command: Command, stop: &Stop) -> anyhow::Result<u8> {
-    /// Far below what a measurement takes, and no load beside it.
-    const EVERY: Duration = Duration::from_millis(50);
-    let mut child = command.spawn().context("cannot start the experiment")?;
-    loop {
-        if let Some(signal) = stop.signal() {
-            // It ends what it has started. If it has gone already, there is nothing to end.
-            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-            child.wait().context("cannot wait for the experiment")?;
-            return Err(signalled(signal));
-        }
-        if let Some(status) = child.try_wait().context("cannot wait for the experiment")? {
-            return Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
-        }
-        thread::sleep(EVERY);
+    let mut experiment = Group::start(&mut command).context("cannot start the experiment")?;
+    let ended = experiment.wait_while(|| stop.signal().is_none());
+    if let Some(signal) = stop.signal() {
+        // It ends what it has started.
+        experiment.ask_to_end();
+        experiment.wait().context("cannot wait for the experiment")?;
+        return Err(signalled(signal));
     }
+    let code = ended.context("cannot wait for the experiment")?.and_then(|status| status.code());
+    Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 /// Why figures of this machine would be no timing.

@@ -14,6 +14,7 @@ use rustix::thread::{CpuSet, Pid, sched_setaffinity};
 use super::qemu::PROGRAM;
 use crate::cache::Cache;
 use crate::error::{Context as _, Error, Result};
+use crate::process::Group;
 use crate::temporary::Folder;
 
 /// How long a guest may take until it is known that it stands still.
@@ -95,8 +96,9 @@ fn try_guest() -> Result<Result<(), String>> {
     let firmware = folder.path().join("firmware");
     fs::write(&firmware, firmware_image()).doing("writing", &firmware)?;
     let words = folder.path().join("words");
-    let said = File::create(&words).doing("creating", &words)?;
-    let mut child = Command::new(PROGRAM)
+    let errors = File::create(&words).doing("creating", &words)?;
+    let mut command = Command::new(PROGRAM);
+    command
         .args(super::qemu::kvm_machine())
         .args(["-m", "16M", "-display", "none", "-nodefaults", "-no-user-config", "-no-reboot"])
         .args(["-device", &format!("isa-debug-exit,iobase={EXIT_PORT},iosize=1"), "-bios"])
@@ -104,22 +106,10 @@ fn try_guest() -> Result<Result<(), String>> {
         .current_dir(folder.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(said)
-        .spawn()
-        .doing("starting", PROGRAM)?;
+        .stderr(errors);
+    let mut guest = Group::start(&mut command).doing("starting", PROGRAM)?;
     let begun = Instant::now();
-    let status = loop {
-        match child.try_wait().doing("waiting for", PROGRAM)? {
-            Some(status) => break Some(status),
-            None if begun.elapsed() > LIMIT => {
-                // It may end by itself in that moment.
-                let _ = child.kill();
-                child.wait().doing("waiting for", PROGRAM)?;
-                break None;
-            }
-            None => std::thread::sleep(Duration::from_millis(10)),
-        }
-    };
+    let status = guest.wait_while(|| begun.elapsed() <= LIMIT).doing("waiting for", PROGRAM)?;
     Ok(judge(status, &first_line(&words)))
 }
 

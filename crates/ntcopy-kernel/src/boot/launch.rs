@@ -42,6 +42,14 @@ pub(super) struct Launched {
     pub(super) run_dir: Folder,
 }
 
+impl Launched {
+    /// Ends the kernel at once.
+    pub(super) fn end(&mut self) -> Result<()> {
+        self.group.kill();
+        self.group.wait().doing("waiting for", "the kernel").map(drop)
+    }
+}
+
 /// Starts the kernel. `memory` is where a um kernel's lies.
 pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) -> Result<Launched> {
     let run_dir = run_dir::make()?;
@@ -88,8 +96,7 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) ->
     let own = memory.filter(|memory| memory.huge.is_none()).map(|memory| memory.path.clone());
     let wall = wall(boot, path, own)?;
     prepare_child(&mut command, &fds, &boot.host_cpus, wall)?;
-    let child = command.spawn().doing("starting", &boot.kernel)?;
-    let group = Group::new(child, "the kernel");
+    let group = command.spawn().map(Group::of).doing("starting", &boot.kernel)?;
     let vcpus = pinned(boot)?;
     Ok(Launched { group, helper, out, err, control, vcpus, run_dir })
 }
@@ -154,11 +161,12 @@ fn serve(boot: &Boot, run_dir: &Path) -> Result<Group> {
         fs::create_dir_all(locks).doing("creating", locks)?;
     }
     prepare_child(&mut command, &[], &HostCpus::Any, wall(boot, run_dir, locks)?)?;
-    let child = command.spawn().doing("starting", &daemon.path)?;
-    let mut group = Group::new(child, "virtiofsd");
+    let mut group = command.spawn().map(Group::of).doing("starting", &daemon.path)?;
     let begun = std::time::Instant::now();
     while !socket.exists() {
-        if group.try_wait()?.is_some() || begun.elapsed() > super::BOOT_LIMIT {
+        if group.try_wait().doing("waiting for", "virtiofsd")?.is_some()
+            || begun.elapsed() > super::BOOT_LIMIT
+        {
             let lines = super::fault_report::last_lines(&run_dir.join(CONSOLE));
             return Err(Error::Died { how: "virtiofsd did not come up".into(), last_lines: lines });
         }

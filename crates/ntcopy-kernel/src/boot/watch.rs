@@ -99,16 +99,14 @@ impl Watch {
         let status = match end {
             End::Gone(status) => Some(status),
             End::Kill(error) => {
-                self.launched.group.kill();
-                self.launched.group.wait()?;
+                self.launched.end()?;
                 if let Some(error) = error {
                     return Err(error);
                 }
                 None
             }
             End::Unwanted => {
-                self.launched.group.kill();
-                self.launched.group.wait()?;
+                self.launched.end()?;
                 // What a shell says of a program that SIGPIPE ended.
                 return Ok(Self::outcome(128 + 13, Default::default()));
             }
@@ -175,7 +173,8 @@ impl Watch {
             return Ok(Some(End::Kill(failed.err())));
         }
         if woken.gone
-            && let Some(status) = self.launched.group.try_wait()?
+            && let Some(status) =
+                self.launched.group.try_wait().doing("waiting for", "the kernel")?
         {
             return Ok(Some(End::Gone(status)));
         }

@@ -8,14 +8,13 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use ntcopy_kernel::process::Group;
 use ntcopy_kernel::temporary;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open,
-    set_parent_process_death_signal, wait,
+    Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, wait,
 };
 
 use super::listening::{self, Name, listens};
@@ -23,8 +22,6 @@ use crate::run::{CpuClock, Failure, Patience, Stop, family};
 
 /// How long a server may take to end when it is asked to.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// How often a signal to us is looked for while nothing happens.
-const LOOK: Duration = Duration::from_millis(50);
 /// How often a server is asked whether it listens.
 const LISTENS: Duration = Duration::from_millis(5);
 /// How long a program that waits to be asked is watched before it is told.
@@ -71,7 +68,7 @@ impl fmt::Display for Endpoint {
 /// A running program with all that it has started.
 #[derive(Debug)]
 pub struct RunningProgram {
-    child: Child,
+    group: Group,
     name: String,
     /// What it prints, for its figures or for the case that it fails.
     printed: File,
@@ -127,7 +124,7 @@ impl RunningProgram {
         let failed = |what: String| Failure::Program { name: name.clone(), what };
         let printed = temporary::file().map_err(Failure::temporary)?;
         let another = |file: &File| file.try_clone().map_err(Failure::io("cannot share a file"));
-        command.stdin(Stdio::null()).process_group(0).stderr(another(&printed)?);
+        command.stdin(Stdio::null()).stderr(another(&printed)?);
         match output {
             Output::Dropped => command.stdout(Stdio::null()),
             Output::Kept => command.stdout(another(&printed)?),
@@ -140,8 +137,9 @@ impl RunningProgram {
             });
         }
         let began = Instant::now();
-        let child = command.spawn().map_err(|error| failed(format!("cannot be run: {error}")))?;
-        Ok(RunningProgram { child, name, printed, began, ends_all: adopts() })
+        let started = Group::start(&mut command).map(Group::outlived);
+        let group = started.map_err(|error| failed(format!("cannot be run: {error}")))?;
+        Ok(RunningProgram { group, name, printed, began, ends_all: adopts() })
     }
 
     /// By a shell, beside another program or alone. What it leaves behind ends with the other one.
@@ -162,7 +160,7 @@ impl RunningProgram {
 
     /// Its first process, which leads its process group.
     pub fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
+        self.group.pid()
     }
 
     /// It and all that it has started.
@@ -185,7 +183,7 @@ impl RunningProgram {
     }
 
     pub fn runs(&mut self) -> Result<bool, Failure> {
-        Ok(self.child.try_wait().map_err(Failure::io("cannot wait"))?.is_none())
+        Ok(self.group.try_wait().map_err(Failure::io("cannot wait"))?.is_none())
     }
 
     /// Waits for its end, which has to be a good one.
@@ -269,7 +267,7 @@ impl RunningProgram {
     ) -> Result<(), Failure> {
         while self.began.elapsed() < patience.limit {
             patience.stop.check()?;
-            if let Some(status) = self.child.try_wait().map_err(Failure::io("cannot wait"))? {
+            if let Some(status) = self.group.try_wait().map_err(Failure::io("cannot wait"))? {
                 // A daemon's first process ends when its work has gone to another one.
                 if !status.success() || !adopts() {
                     return Err(self.failure(&how_it_ended(status)));
@@ -287,7 +285,7 @@ impl RunningProgram {
     pub fn goodbye(mut self) -> Result<(), Failure> {
         if self.runs()? {
             // It may have ended just now, and then nothing is lost.
-            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            self.group.ask_to_end();
             self.ends_within(Patience { limit: GOODBYE, stop: &Stop::default() })?;
         }
         Ok(())
@@ -295,13 +293,13 @@ impl RunningProgram {
 
     /// How it ended, in its own words, if it is gone.
     pub fn gone(&mut self) -> Option<Failure> {
-        let status = self.child.try_wait().ok()??;
+        let status = self.group.try_wait().ok()??;
         Some(self.failure(&how_it_ended(status)))
     }
 
     /// Whether it still runs; a server that ended under its load gives no figure.
     pub fn still_runs(&mut self) -> Result<(), Failure> {
-        match self.child.try_wait().map_err(Failure::io("cannot wait"))? {
+        match self.group.try_wait().map_err(Failure::io("cannot wait"))? {
             Some(status) if !status.success() => Err(self.failure(&how_it_ended(status))),
             _ => Ok(()),
         }
@@ -312,28 +310,17 @@ impl RunningProgram {
         &mut self,
         Patience { limit, stop }: Patience<'_>,
     ) -> Result<Option<Duration>, Failure> {
-        if !self.runs()? {
-            return Ok(Some(self.began.elapsed()));
-        }
-        let pid = self.pid();
-        let ended = pidfd_open(pid, PidfdFlags::empty()).map_err(Failure::os("cannot watch it"))?;
-        let waited = Instant::now();
-        while waited.elapsed() < limit {
+        let since = Instant::now();
+        let goes_on = || stop.signal().is_none() && since.elapsed() < limit;
+        let ended = self.group.wait_while(goes_on).map_err(Failure::io("cannot wait for it"))?;
+        if ended.is_none() {
             stop.check()?;
-            let mut fds = [PollFd::new(&ended, PollFlags::IN)];
-            let wait = LOOK.min(limit);
-            let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
-            match poll(&mut fds, Some(&wait)) {
-                Ok(0) | Err(rustix::io::Errno::INTR) => {}
-                Ok(_) => return Ok(Some(self.began.elapsed())),
-                Err(errno) => return Err(Failure::os("cannot wait for it")(errno)),
-            }
         }
-        Ok(None)
+        Ok(ended.map(|_| self.began.elapsed()))
     }
 
     fn status(&mut self) -> Result<ExitStatus, Failure> {
-        self.child.wait().map_err(Failure::io("cannot wait for the program"))
+        self.group.wait().map_err(Failure::io("cannot wait for the program"))
     }
 
     fn failure(&mut self, what: &str) -> Failure {
@@ -357,7 +344,7 @@ impl RunningProgram {
 impl Drop for RunningProgram {
     /// Ends it, and all that it started, adopted orphans included.
     fn drop(&mut self) {
-        let (own, pid) = (getpid(), Pid::from_child(&self.child));
+        let (own, pid) = (getpid(), self.pid());
         let since = Instant::now();
         while since.elapsed() < GOODBYE {
             let Ok(all) = family(if self.ends_all { own } else { pid }) else { return };
@@ -366,7 +353,7 @@ impl Drop for RunningProgram {
                 let _ = kill_process(*pid, Signal::KILL);
             }
             // The child's own status is taken by itself, then those of the orphans.
-            let _ = self.child.wait();
+            let _ = self.group.wait();
             if !self.ends_all {
                 return;
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ntcopy::libc::{MEMCPY_TUNABLE, MEMSET_TUNABLE};
+use ntcopy_kernel::process::Group;
 
 use super::message::{Copier, Order, Reply, Traffic};
 use crate::experiment::bulk::{Peer, Task, Way};
@@ -34,7 +35,7 @@ impl Worker {
             if let Some(bytes) = setup.tuned_threshold_bytes {
                 command.env("GLIBC_TUNABLES", tunables(tunable(plan), bytes));
             }
-            Ok(command.spawn())
+            Ok(Group::start(command))
         })?;
         let stop = setup.patience.stop.clone();
         let mut worker = Worker { process, stop, missing_peers: BTreeMap::new() };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ntcopy_kernel::process::Group;
 use rustix::process::getpid;
 
 use super::client::{NetClient, Window, stopped_serving};
@@ -97,7 +98,7 @@ impl<'a> Lane<'a> {
         if self.server.is_none() {
             let (args, patience) = (setup.server_args, setup.patience);
             let server: Server = Process::start(NAME, args, patience, |command| {
-                setup.network.at_server(|| command.spawn())
+                setup.network.at_server(|| Group::start(command))
             })?;
             let clock = CpuClock::new(server.pid())?;
             let (server, _) = self.server.insert((server, clock));
@@ -233,7 +234,7 @@ impl<'a> Lane<'a> {
     /// Reads the kernel's counters, and makes sure that the devices are as the mode says.
     pub fn begin_proof(&mut self) -> Result<Proof, Failure> {
         self.setup.network.is_as(self.number, self.mode)?;
-        let pid = self.server()?.id();
+        let pid = self.server()?.pid().as_raw_nonzero().get().cast_unsigned();
         Proof::begin(self.setup.network.is_apart().then_some(pid))
     }
 
