@@ -20,6 +20,7 @@ use ntcopy_record::HardwareCounter;
 use self::catalogue::Catalogue;
 use self::open::Opened;
 use self::resctrl::Reading;
+pub use self::resctrl::Resctrl;
 
 /// Environment: the kernel's name in `ntcopy kernel`, set for what runs inside one.
 pub const KIND_VARIABLE: &str = "NTCOPY_KERNEL_KIND";

@@ -2,11 +2,12 @@
 //!
 //! Each stage uses only the stages before it. [`sample`] measures, by means of [`run`], and writes
 //! a record; what a record says is the business of `ntcopy-record`. [`machine`] describes the
-//! machine, [`hardware`] has its counters, [`guest`] takes a whole measurement into a kernel that
+//! machine, [`hardware`] has its counters, [`c_library`] what the C library believes, [`guest`] takes a whole measurement into a kernel that
 //! this program boots. [`experiments`] has each experiment whole in one place, made of what the
 //! stages have for all.
 
 pub mod alone;
+pub mod c_library;
 pub mod calibrate;
 pub mod experiment;
 pub mod experiments;

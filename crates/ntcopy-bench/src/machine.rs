@@ -10,11 +10,11 @@ mod topology;
 use std::fs;
 
 use ntcopy::cpu::Cpu;
-use ntcopy::libc::Libc;
 use ntcopy_kernel::boot::HUGE_PAGES_VARIABLE;
 use ntcopy_record::{Cache, Machine, Topology};
 use serde::{Deserialize, Serialize};
 
+use crate::c_library::Libc;
 use crate::hardware::{self, KIND_VARIABLE};
 use crate::tcp;
 

@@ -126,7 +126,7 @@ pub fn default_place(id: &str) -> Option<PathBuf> {
 
 /// The same in another folder than that whose records count for advice.
 pub fn place_in(folder: &str, id: &str) -> Option<PathBuf> {
-    let data = ntcopy::folder::of_this_user("XDG_DATA_HOME", ".local/share")?;
+    let data = ntcopy_record::folder::of_this_user("XDG_DATA_HOME", ".local/share")?;
     Some(data.join("ntcopy").join(folder).join(id))
 }
 

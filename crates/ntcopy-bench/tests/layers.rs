@@ -10,11 +10,12 @@ use std::process::Command;
 const MODULES: &[(&str, &[&str])] = &[
     ("tcp", &[]),
     ("alone", &[]),
+    ("c_library", &[]),
     ("hardware", &[]),
-    ("machine", &["tcp", "hardware"]),
+    ("machine", &["tcp", "hardware", "c_library"]),
     ("experiment", &[]),
     ("plan", &["experiment"]),
-    ("run", &["tcp", "hardware", "experiment", "plan"]),
+    ("run", &["tcp", "hardware", "c_library", "experiment", "plan"]),
     ("sample", &["tcp", "experiment", "plan", "run"]),
     // Measures for a decision, not for a record.
     ("calibrate", &["experiment", "plan", "run", "sample"]),
@@ -32,13 +33,13 @@ const CRATES: &[(&str, &[&str])] = &[
     ("httpd", &[]),
     ("storaged", &["httpd", "ntcopy"]),
     ("proxyd", &["httpd", "ntcopy"]),
-    ("ntcopy-kernel", &["ntcopy"]),
+    ("ntcopy-kernel", &["ntcopy", "ntcopy-record"]),
     ("ntcopy-record", &[]),
     ("ntcopy-judge", &["ntcopy-record"]),
     ("ntcopy-inflight", &[]),
     ("ntcopy-bench", &["ntcopy", "ntcopy-kernel", "ntcopy-judge", "ntcopy-record"]),
     ("ntcopy-report", &["ntcopy-judge", "ntcopy-record"]),
-    ("ntcopy-survey", &["ntcopy", "ntcopy-judge", "ntcopy-record", "ntcopy-report"]),
+    ("ntcopy-survey", &["ntcopy-judge", "ntcopy-record", "ntcopy-report"]),
     (
         "ntcopy-cli",
         &[

@@ -24,7 +24,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ntcopy::folder::of_this_user;
+use ntcopy_record::folder::of_this_user;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 

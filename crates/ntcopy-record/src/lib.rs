@@ -1,9 +1,11 @@
 //! A record on disk: its types and its format (`docs/reference/record.md`).
 //!
 //! A record is the seam between measuring and judging. [`units`] are those of records and command
-//! lines; [`mod@file`] reads what somebody else wrote, and [`foreign`] makes it safe to print.
+//! lines; [`mod@file`] reads what somebody else wrote, and [`foreign`] makes it safe to print;
+//! [`folder`] is where the user's records are.
 
 pub mod file;
+pub mod folder;
 pub mod foreign;
 pub mod lists;
 mod record;

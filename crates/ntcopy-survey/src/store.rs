@@ -129,10 +129,11 @@ pub fn default_place() -> Result<PathBuf, StoreError> {
     {
         return place(&text);
     }
-    let data = ntcopy::folder::of_this_user("XDG_DATA_HOME", ".local/share").ok_or_else(|| {
-        let why = "neither XDG_DATA_HOME nor HOME names a directory: say --store FILE";
-        StoreError::Place(why.to_owned())
-    })?;
+    let data =
+        ntcopy_record::folder::of_this_user("XDG_DATA_HOME", ".local/share").ok_or_else(|| {
+            let why = "neither XDG_DATA_HOME nor HOME names a directory: say --store FILE";
+            StoreError::Place(why.to_owned())
+        })?;
     Ok(data.join("ntcopy/survey.sqlite"))
 }
 

@@ -44,8 +44,7 @@
 //!
 //! # Features
 //!
-//! `std` (default): profile, environment, sockets, and the questions to the machine ([`cpu`],
-//! [`hardware`], [`libc`]). Without it, the copies and fills of a `no_std` program that has a
+//! `std` (default): profile, environment, sockets, and what the CPU is ([`cpu`]). Without it, the copies and fills of a `no_std` program that has a
 //! `memcpy`, by CPUID alone.
 
 #![deny(missing_docs)]
@@ -67,13 +66,6 @@ mod vectored;
 
 #[cfg(feature = "std")]
 pub mod cpu;
-#[cfg(feature = "std")]
-#[doc(hidden)]
-pub mod folder;
-#[cfg(feature = "std")]
-pub mod hardware;
-#[cfg(feature = "std")]
-pub mod libc;
 #[cfg(feature = "std")]
 pub mod profile;
 #[cfg(feature = "std")]

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::cpu::Cpu;
-use crate::folder;
 use crate::path::Method;
 use crate::policy::{Facts, Policy};
 
@@ -268,9 +267,12 @@ pub fn candidates(get: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     }
 }
 
-/// The user's own profile: `$XDG_CONFIG_HOME/ntcopy/profile.toml`, or the same in `~/.config`.
+/// The user's own profile: `$XDG_CONFIG_HOME/ntcopy/profile.toml`, or the same in `~/.config`. A
+/// variable whose path isn't absolute counts as not set.
 pub fn user_path(get: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    Some(folder::of_user(get, "XDG_CONFIG_HOME", ".config")?.join("ntcopy/profile.toml"))
+    let absolute = |name: &str| get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")));
+    Some(folder?.join("ntcopy/profile.toml"))
 }
 
 #[cfg(test)]

@@ -5,12 +5,11 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use ntcopy::cpu::Cpu;
-use ntcopy::hardware::Outcome;
 use ntcopy_record::HardwareCounter;
 use rustix::io::Errno;
 
 use super::events::{self, Event};
-use super::open::{Opened, Request};
+use super::open::{Absent, Opened, Request};
 use super::resctrl::{self, Monitor};
 
 pub struct Catalogue {
@@ -27,7 +26,7 @@ pub struct Surroundings<'a> {
     pub signature: &'a str,
     pub guest: bool,
     /// Tries a core event; whether it moves is asked of the cycles only.
-    pub attempt: &'a dyn Fn(&Request, bool) -> Result<(), Outcome>,
+    pub attempt: &'a dyn Fn(&Request, bool) -> Result<(), Absent>,
 }
 
 impl Catalogue {
@@ -125,18 +124,18 @@ fn request(event: &Event, with_started: bool, kernel: bool) -> Request {
 }
 
 /// With the kernel's part if that is allowed, without it otherwise; gives which of the two.
-fn attempt(machine: &Surroundings<'_>, event: &Event) -> Result<bool, Outcome> {
+fn attempt(machine: &Surroundings<'_>, event: &Event) -> Result<bool, Absent> {
     let moves = event.name == events::NAMES[0];
     let attempt = |kernel| (machine.attempt)(&request(event, true, kernel), moves);
     match attempt(true) {
         Ok(()) => Ok(true),
-        Err(Outcome::Refused(Errno::ACCESS | Errno::PERM)) => attempt(false).map(|()| false),
+        Err(Absent::Refused(Errno::ACCESS | Errno::PERM)) => attempt(false).map(|()| false),
         Err(other) => Err(other),
     }
 }
 
-fn why_not(machine: &Surroundings<'_>, outcome: &Outcome) -> String {
-    let absent = Outcome::Refused(Errno::NOENT).meaning();
+fn why_not(machine: &Surroundings<'_>, outcome: &Absent) -> String {
+    let absent = Absent::Refused(Errno::NOENT).meaning();
     if outcome.meaning() != absent {
         return outcome.meaning();
     }

@@ -6,7 +6,7 @@ fn offers(
     tree: &Tree,
     signature: &str,
     guest: bool,
-    attempt: &dyn Fn(&Request, bool) -> Result<(), Outcome>,
+    attempt: &dyn Fn(&Request, bool) -> Result<(), Absent>,
 ) -> Vec<HardwareCounter> {
     let machine = Surroundings { root: tree.root(), signature, guest, attempt };
     Catalogue::find(&machine).offers().to_vec()
@@ -17,8 +17,8 @@ fn missing<'a>(offers: &'a [HardwareCounter], name: &str) -> Option<&'a str> {
     offer.unwrap_or_else(|| panic!("{name}: {offers:?}")).missing.as_deref()
 }
 
-fn refuse(errno: Errno) -> impl Fn(&Request, bool) -> Result<(), Outcome> {
-    move |_, _| Err(Outcome::Refused(errno))
+fn refuse(errno: Errno) -> impl Fn(&Request, bool) -> Result<(), Absent> {
+    move |_, _| Err(Absent::Refused(errno))
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_guest_without_a_pmu_says_so_of_every_event_and_tries_but_one() {
     let tried = std::cell::Cell::new(0);
     let found = offers(&tree, "GenuineIntel-6-207-2", true, &|_, _| {
         tried.set(tried.get() + 1);
-        Err(Outcome::Refused(Errno::NOENT))
+        Err(Absent::Refused(Errno::NOENT))
     });
     assert_eq!(tried.get(), 1);
     for name in events::NAMES {
@@ -51,7 +51,7 @@ fn a_guest_without_a_pmu_says_so_of_every_event_and_tries_but_one() {
 #[test]
 fn a_counter_that_stands_still_is_none() {
     let tree = Tree::server();
-    let silent = |_: &Request, moves: bool| if moves { Err(Outcome::Silent) } else { Ok(()) };
+    let silent = |_: &Request, moves: bool| if moves { Err(Absent::Silent) } else { Ok(()) };
     let found = offers(&tree, "GenuineIntel-6-85-4", true, &silent);
     for name in events::NAMES {
         assert!(missing(&found, name).unwrap().contains("does not count"), "{name}");
@@ -62,7 +62,7 @@ fn a_counter_that_stands_still_is_none() {
 fn what_is_not_allowed_is_counted_in_user_space_and_the_rest_says_what_it_needs() {
     let tree = Tree::server();
     let paranoid = |request: &Request, _| match request.kernel {
-        true => Err(Outcome::Refused(Errno::ACCESS)),
+        true => Err(Absent::Refused(Errno::ACCESS)),
         false => Ok(()),
     };
     let found = offers(&tree, "AuthenticAMD-26-2-1", false, &paranoid);

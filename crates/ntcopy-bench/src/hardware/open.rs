@@ -1,9 +1,9 @@
 //! Opening counters and reading them: the only place that asks the kernel.
 
+use std::fs;
 use std::hint::black_box;
 use std::io;
 
-use ntcopy::hardware::Outcome;
 use perf_event::events::Raw as RawEvent;
 use perf_event::{Builder, Counter};
 use rustix::io::Errno;
@@ -31,13 +31,13 @@ impl Request {
         builder.build()
     }
 
-    pub fn attempt(&self) -> Result<(), Outcome> {
+    pub fn attempt(&self) -> Result<(), Absent> {
         self.open().map(drop).map_err(|error| refused(&error))
     }
 
     /// Opens it, and sees whether a million additions make it move: the counters of some
     /// hypervisors open and stand still.
-    pub fn attempt_to_count(&self) -> Result<(), Outcome> {
+    pub fn attempt_to_count(&self) -> Result<(), Absent> {
         let counted = || -> io::Result<u64> {
             let mut counter = self.open()?;
             counter.enable()?;
@@ -46,15 +46,45 @@ impl Request {
             counter.read()
         };
         match counted() {
-            Ok(0) => Err(Outcome::Silent),
+            Ok(0) => Err(Absent::Silent),
             Ok(_) => Ok(()),
             Err(error) => Err(refused(&error)),
         }
     }
 }
 
-fn refused(error: &io::Error) -> Outcome {
-    Outcome::Refused(Errno::from_io_error(error).unwrap_or(Errno::IO))
+/// Why an event does not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Absent {
+    /// It was opened, but stood at zero after a million additions: some hypervisors do that.
+    Silent,
+    /// It could not be opened.
+    Refused(Errno),
+}
+
+impl Absent {
+    /// What that means, in plain words.
+    pub fn meaning(&self) -> String {
+        let Absent::Refused(errno) = self else {
+            return "opens, but does not count (a hypervisor's empty counter)".to_owned();
+        };
+        match *errno {
+            Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV | Errno::NXIO => {
+                "not offered by this CPU or its hypervisor".to_owned()
+            }
+            Errno::ACCESS | Errno::PERM => {
+                let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
+                    .map_or_else(|_| "?".to_owned(), |level| level.trim().to_owned());
+                format!("not allowed (kernel.perf_event_paranoid is {level}; or run as root)")
+            }
+            Errno::NOSYS => "this kernel has no performance events".to_owned(),
+            other => format!("refused: {}", io::Error::from(other)),
+        }
+    }
+}
+
+fn refused(error: &io::Error) -> Absent {
+    Absent::Refused(Errno::from_io_error(error).unwrap_or(Errno::IO))
 }
 
 pub struct Opened {
@@ -97,5 +127,19 @@ impl Opened {
             enabled_ns: nanos(data.time_enabled()?),
             running_ns: nanos(data.time_running()?),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_say_what_to_make_of_them() {
+        let meaning = |errno| Absent::Refused(errno).meaning();
+        assert!(meaning(Errno::NOENT).contains("hypervisor"));
+        assert!(meaning(Errno::ACCESS).contains("perf_event_paranoid"));
+        assert!(meaning(Errno::NOSYS).contains("no performance events"));
+        assert!(meaning(Errno::MFILE).contains(&io::Error::from(Errno::MFILE).to_string()));
     }
 }

@@ -12,6 +12,45 @@ pub const LOCAL: &str = "mbm-local-bytes";
 
 const MON_DATA: &str = "sys/fs/resctrl/mon_data";
 
+/// Whether the kernel can tell (and share out) the occupancy and bandwidth of the caches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resctrl {
+    /// `/sys/fs/resctrl` is mounted.
+    Mounted,
+    /// The kernel has it; it is not mounted.
+    NotMounted,
+    /// The kernel or the CPU has none.
+    Absent,
+}
+
+impl Resctrl {
+    pub fn here() -> Resctrl {
+        Resctrl::of(Path::new("/"))
+    }
+
+    fn of(root: &Path) -> Resctrl {
+        if root.join("sys/fs/resctrl/schemata").exists() {
+            return Resctrl::Mounted;
+        }
+        let known = fs::read_to_string(root.join("proc/filesystems")).unwrap_or_default();
+        match known.lines().any(|line| line.split_whitespace().last() == Some("resctrl")) {
+            true => Resctrl::NotMounted,
+            false => Resctrl::Absent,
+        }
+    }
+
+    /// What that means, in plain words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Resctrl::Mounted => "mounted at /sys/fs/resctrl",
+            Resctrl::NotMounted => {
+                "in the kernel, not mounted (as root: mount -t resctrl resctrl /sys/fs/resctrl)"
+            }
+            Resctrl::Absent => "none (CPU or kernel lacks it)",
+        }
+    }
+}
+
 /// The files to read, one a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Monitor {
@@ -24,15 +63,12 @@ pub struct Reading(BTreeMap<&'static str, u64>);
 
 pub fn find(root: &Path) -> Result<Monitor, String> {
     let Ok(domains) = fs::read_dir(root.join(MON_DATA)) else {
-        let known = fs::read_to_string(root.join("proc/filesystems")).unwrap_or_default();
-        let known = known.lines().any(|line| line.split_whitespace().last() == Some("resctrl"));
-        let mounted = root.join("sys/fs/resctrl/schemata").exists();
-        return Err(match (mounted, known) {
-            (true, _) => "resctrl of this CPU monitors nothing".to_owned(),
-            (false, true) => "resctrl is not mounted (as root: mount -t resctrl resctrl \
+        return Err(match Resctrl::of(root) {
+            Resctrl::Mounted => "resctrl of this CPU monitors nothing".to_owned(),
+            Resctrl::NotMounted => "resctrl is not mounted (as root: mount -t resctrl resctrl \
                               /sys/fs/resctrl)"
                 .to_owned(),
-            (false, false) => "no resctrl (CPU, kernel or hypervisor lacks it)".to_owned(),
+            Resctrl::Absent => "no resctrl (CPU, kernel or hypervisor lacks it)".to_owned(),
         });
     };
     let mut domains: Vec<PathBuf> = domains

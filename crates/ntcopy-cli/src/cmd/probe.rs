@@ -6,8 +6,8 @@ use std::fs;
 use std::process::ExitCode;
 
 use ntcopy::cpu::Cpu;
-use ntcopy::libc::Libc;
 use ntcopy::socket::{self, Support};
+use ntcopy_bench::c_library::Libc;
 use ntcopy_bench::machine;
 use ntcopy_record::HardwareCounter;
 use ntcopy_record::units::about_size;

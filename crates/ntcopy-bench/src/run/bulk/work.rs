@@ -35,7 +35,7 @@ fn carry_out(worker: &mut Option<Work>, order: Order) -> Result<Reply, Failure> 
     match order {
         Order::SetUp { source_bytes, destination_bytes, huge_pages, cpus } => {
             let work = Work::new(source_bytes, destination_bytes, huge_pages, cpus)?;
-            let libc = ntcopy::libc::Libc::detect();
+            let libc = crate::c_library::Libc::detect();
             let reply = Reply::Ready {
                 libc_threshold_bytes: libc.memcpy_nt_threshold_bytes,
                 memset_threshold_bytes: libc.memset_nt_threshold_bytes,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ntcopy::libc::{MEMCPY_TUNABLE, MEMSET_TUNABLE};
 use ntcopy_kernel::process::Group;
 
 use super::message::{Copier, Order, Reply, Traffic};
+use crate::c_library::{MEMCPY_TUNABLE, MEMSET_TUNABLE};
 use crate::experiment::bulk::{Peer, Task, Way};
 use crate::plan::bulk::{BulkCell, BulkPlan};
 use crate::run::process::Process;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ntcopy::cpu::Cpu;
-use ntcopy::libc::{Libc, corrected_threshold_bytes};
+use ntcopy_bench::c_library::{Libc, corrected_threshold_bytes};
 use ntcopy_bench::experiments::{memcpy, memset, order};
 use ntcopy_bench::plan::PlanError;
 use ntcopy_bench::plan::bulk::{BulkPlan, Resources};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ntcopy::cpu::{Cache, FEATURES, Feature, Use};
-use ntcopy::hardware;
+use ntcopy_bench::hardware::Resctrl;
 use ntcopy_record::units::count;
 use ntcopy_report::text::{about_size, hanging};
 
@@ -160,5 +160,5 @@ fn counters(out: &mut String, found: &Findings) {
     for counter in &found.counters {
         row(out, &counter.name, &meaning(counter));
     }
-    row(out, "resctrl", hardware::resctrl().meaning());
+    row(out, "resctrl", Resctrl::here().meaning());
 }

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::cpu::Cpu;
+use ntcopy::cpu::Cpu;
 
 /// The tunable that holds memcpy's threshold.
 pub const MEMCPY_TUNABLE: &str = "glibc.cpu.x86_non_temporal_threshold";
@@ -19,7 +19,6 @@ pub const MEMSET_TUNABLE: &str = "glibc.cpu.x86_memset_non_temporal_threshold";
 
 /// What a C library is and believes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Libc {
     /// `glibc`, `musl` or the target's own name for it.
     pub name: String,
@@ -39,7 +38,6 @@ pub struct Libc {
 
 /// A belief that is far from what CPUID's modern leaf says, or that nothing speaks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Warning {
     /// What is off, in a sentence.
     pub what: String,
@@ -176,7 +174,7 @@ fn name() -> &'static str {
 #[cfg(target_env = "gnu")]
 fn version() -> String {
     // SAFETY: the function has no preconditions and returns a static NUL-terminated string.
-    let version = unsafe { std::ffi::CStr::from_ptr(::libc::gnu_get_libc_version()) };
+    let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
     version.to_string_lossy().into_owned()
 }
 
@@ -188,7 +186,7 @@ fn version() -> String {
 #[cfg(target_env = "gnu")]
 fn believed_l3() -> Option<u64> {
     // SAFETY: sysconf has no preconditions; an unknown name is answered with -1.
-    let bytes = unsafe { ::libc::sysconf(::libc::_SC_LEVEL3_CACHE_SIZE) };
+    let bytes = unsafe { libc::sysconf(libc::_SC_LEVEL3_CACHE_SIZE) };
     u64::try_from(bytes).ok().filter(|bytes| *bytes > 0)
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cpu::{Cache, CacheKind};
+use ntcopy::cpu::{Cache, CacheKind};
 
 /// What Debian 12's glibc 2.36 prints.
 const PRINTED: &str = "\
@@ -54,27 +54,22 @@ fn this_libc_answers() {
 }
 
 fn cpu(l3: u64, legacy: u64) -> Cpu {
-    Cpu {
-        vendor: "AuthenticAMD".into(),
-        model_name: "a test".into(),
-        family: 26,
-        model: 2,
-        stepping: 1,
-        hypervisor: None,
-        caches: vec![Cache {
-            level: 3,
-            kind: CacheKind::Unified,
-            size_bytes: l3,
-            ways: 16,
-            line_bytes: 64,
-            sets: 32768,
-            shared_by_cpus: Some(16),
-            inclusive: Some(false),
-        }],
-        sysfs_caches: Vec::new(),
-        legacy_l3_bytes: Some(legacy),
-        features: Vec::new(),
-    }
+    let mut cpu = Cpu::detect();
+    cpu.vendor = "AuthenticAMD".into();
+    cpu.hypervisor = None;
+    cpu.caches = vec![Cache {
+        level: 3,
+        kind: CacheKind::Unified,
+        size_bytes: l3,
+        ways: 16,
+        line_bytes: 64,
+        sets: 32768,
+        shared_by_cpus: Some(16),
+        inclusive: Some(false),
+    }];
+    cpu.sysfs_caches.clear();
+    cpu.legacy_l3_bytes = Some(legacy);
+    cpu
 }
 
 fn glibc(threshold: u64, l3: u64) -> Libc {
@@ -129,7 +124,8 @@ fn a_chosen_threshold_and_another_libc_are_not_judged() {
 
 #[test]
 fn a_low_threshold_is_named_where_no_level_three_is_known() {
-    let hidden = Cpu { caches: Vec::new(), ..cpu(32 * MIB, 0) };
+    let mut hidden = cpu(32 * MIB, 0);
+    hidden.caches.clear();
     let warning = glibc(384 << 10, 0).warning(&hidden).unwrap();
     let expected = "glibc 2.36: its memcpy goes non-temporal from 384 KiB on, and CPUID tells of no \
                     level-3 cache";

@@ -3,20 +3,19 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The folder that `variable` names in an environment, else `below_home` in the user's home.
-/// A path that isn't absolute counts as not set.
-pub fn of_user(
+/// The folder that `variable` names, else `below_home` in the user's home. A path that isn't
+/// absolute counts as not set.
+pub fn of_this_user(variable: &str, below_home: &str) -> Option<PathBuf> {
+    of_user(|name| std::env::var_os(name), variable, below_home)
+}
+
+fn of_user(
     get: impl Fn(&str) -> Option<OsString>,
     variable: &str,
     below_home: &str,
 ) -> Option<PathBuf> {
     let absolute = |name: &str| get(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute(variable).or_else(|| Some(absolute("HOME")?.join(below_home)))
-}
-
-/// [`of_user`] in the environment of this process.
-pub fn of_this_user(variable: &str, below_home: &str) -> Option<PathBuf> {
-    of_user(|name| std::env::var_os(name), variable, below_home)
 }
 
 #[cfg(test)]
