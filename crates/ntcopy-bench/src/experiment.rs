@@ -64,14 +64,22 @@ macro_rules! words {
             type Err = String;
 
             fn from_str(text: &str) -> Result<Self, String> {
-                match text {
-                    $($($old => return Ok(<$kind>::$now),)+)?
-                    _ => {}
-                }
-                let known = || Self::ALL.iter().map(|value| value.as_str());
-                Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
-                    format!("`{text}`: one of {}", known().collect::<Vec<&str>>().join(", "))
+                clap::ValueEnum::from_str(text, false).map_err(|_| {
+                    let known: Vec<&str> = Self::ALL.iter().map(|value| value.as_str()).collect();
+                    format!("`{text}`: one of {}", known.join(", "))
                 })
+            }
+        }
+
+        impl clap::ValueEnum for $kind {
+            fn value_variants<'a>() -> &'a [Self] {
+                Self::ALL
+            }
+
+            fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+                let old: &[(&'static str, $kind)] = &[$($(($old, <$kind>::$now)),+)?];
+                let old = old.iter().filter(|(_, now)| now == self).map(|(old, _)| *old);
+                Some(clap::builder::PossibleValue::new(self.as_str()).aliases(old))
             }
         }
 
@@ -107,6 +115,43 @@ mod load;
 mod mode;
 
 pub const LINE_BYTES: u64 = 64;
+
+/// What a file of defaults says of an option, as it is typed; nothing where it says nothing.
+pub fn default_words(defaults: &str, option: &str) -> Option<String> {
+    let table: toml::Table = defaults.parse().expect("defaults are TOML");
+    let usual = as_typed(option, table.get(option).filter(|value| !value.is_table())?);
+    let quick = table.get(&format!("quick_{option}")).map(|quick| as_typed(option, quick));
+    Some(match quick.filter(|quick| *quick != usual) {
+        Some(quick) => format!("{usual}; with --quick {quick}"),
+        None => usual,
+    })
+}
+
+fn as_typed(option: &str, value: &toml::Value) -> String {
+    match value {
+        toml::Value::Array(list) => {
+            list.iter().map(|one| as_typed(option, one)).collect::<Vec<String>>().join(",")
+        }
+        toml::Value::Integer(bytes) if option.ends_with("_bytes") => typed_size(*bytes as u64),
+        toml::Value::String(word) => word.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A size as it is typed: `64KiB`.
+pub(crate) fn typed_size(bytes: u64) -> String {
+    Bytes(bytes).to_string().replace(" bytes", "").replace(' ', "")
+}
+
+/// Takes words out of a table, which help and completion then know.
+pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
+    known: &'static [T],
+    name: fn(&T) -> &'static str,
+) -> impl clap::builder::TypedValueParser<Value = T> {
+    use clap::builder::TypedValueParser as _;
+    clap::builder::PossibleValuesParser::new(known.iter().map(name))
+        .try_map(move |word| known.iter().find(|one| name(one) == word).cloned().ok_or("unknown"))
+}
 
 /// A size of the command line, in bytes.
 pub(crate) fn size(text: &str) -> Result<u64, SizeError> {

@@ -209,6 +209,11 @@ impl Task {
         }
     }
 
+    /// The names of its ways, for the command line.
+    pub(crate) fn way_names(self) -> clap::builder::PossibleValuesParser {
+        self.ways().iter().map(Way::to_string).collect::<Vec<String>>().into()
+    }
+
     pub fn way(self, name: &str) -> Result<Way, String> {
         let ways = self.ways();
         ways.iter().copied().find(|way| way.to_string() == name).ok_or_else(|| {

@@ -98,24 +98,24 @@ reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct Settings {
-    /// Modes to compare with plain and idle [default: hinted]
+    /// Modes to compare with plain and idle
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<AppMode>,
-    /// Size of a large value [default: 1MiB]
+    /// Size of a large value
     #[arg(long = "large", value_name = "SIZE", value_parser = size)]
     pub large_bytes: Option<u64>,
-    /// Size of all large values of a server together [default: 256MiB; with --quick 128MiB]
+    /// Size of all large values of a server together
     #[arg(long = "dataset", value_name = "SIZE", value_parser = size)]
     pub dataset_bytes: Option<u64>,
-    /// Connections that fetch large values [default: 1,16,64; with --quick 16]
+    /// Connections that fetch large values
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub connections: Vec<u32>,
-    /// What they are offered: a part of what copy does without multigets and without a pause,
-    /// bytes per second, or max, without a pause [default: 0.5,max]
+    /// What they are offered: a part of what plain does without multigets and without a pause,
+    /// bytes per second, or max, without a pause
     #[arg(long = "large-rate", value_name = "FRACTION|RATE|max", value_delimiter = ',')]
     pub large_rates: Vec<LargeRate>,
-    /// Multigets that are offered: a part of what copy does without large values and without a
-    /// pause, or a number a second [default: 0.2]
+    /// Multigets that are offered: a part of what plain does without large values and without a
+    /// pause, or a number per second
     #[arg(long = "rate", value_name = "FRACTION|REQ/S", value_parser = small_rate)]
     pub small_rate: Option<Rate>,
     /// Whether this is one boot of several: the interval is drawn from boots, not from groups.

@@ -15,6 +15,8 @@ use std::str::FromStr;
 pub use ntcopy_judge::stats::footprint::NOTHING;
 use ntcopy_record::units::{Bytes, SizeError};
 
+use crate::experiment::typed_size;
+
 const LINE_BYTES: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +115,7 @@ impl fmt::Display for Call {
         if self.bytes == 0 {
             return Ok(());
         }
-        write!(out, ":{}", Bytes(self.bytes).to_string().replace(" bytes", "").replace(' ', ""))
+        write!(out, ":{}", typed_size(self.bytes))
     }
 }
 

@@ -159,33 +159,32 @@ reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Proxy and backend: storaged+proxyd, haproxy+storaged, haproxy+backend.c, nginx+storaged,
-    /// haproxy+nginx, nginx+nginx [default: storaged+proxyd]
+    /// Proxy and backend
     #[arg(long = "stack", value_name = "LIST", value_delimiter = ',')]
     pub stacks: Vec<Stack>,
-    /// Modes to compare with the baseline [default: hinted,sendfile]
+    /// Modes to compare with the baseline
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<HttpMode>,
-    /// Mode of the first stack that all are compared with, and whose rate counts [default: plain]
+    /// Mode of the first stack that all are compared with, and whose rate counts
     #[arg(long, value_name = "MODE", conflicts_with = "against")]
     pub baseline: Option<HttpMode>,
-    /// Between proxy and backend: unix; tcp, over the loopback [default: unix]
+    /// Between proxy and backend; tcp is over the loopback
     #[arg(long, value_name = "HOW")]
     pub transport: Option<Transport>,
-    /// Object sizes [default: 64KiB,1MiB,4MiB; with --quick 1MiB]
+    /// Object sizes
     #[arg(long = "object", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub object_bytes: Vec<u64>,
-    /// Connections of the client [default: 1,16,64; with --quick 1,64]
+    /// Connections of the client
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub connections: Vec<u32>,
-    /// Sizes of the data set that objects are taken from, in turns [default: 256MiB]
+    /// Sizes of the data set that objects are taken from, in turns
     #[arg(long = "dataset", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub dataset_bytes: Vec<u64>,
-    /// Threads of the proxy, and as many of the backend [default: 1]
+    /// Threads of the proxy, and as many of the backend
     #[arg(long, value_name = "N")]
     pub workers: Option<u32>,
     /// Offered when latencies are measured: a part of what the baseline does without a pause,
-    /// requests per second, or off [default: 0.7]
+    /// requests per second, or off
     #[arg(long, value_name = "FRACTION|REQ/S", conflicts_with = "against")]
     pub rate: Option<Rate>,
     /// CPUs of client, proxy and backend, or one for all [default: wherever the system likes]

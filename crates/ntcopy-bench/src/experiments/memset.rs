@@ -32,15 +32,16 @@ crate::experiment::reads_defaults!();
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Ways to compare with libc [default: all that the CPU has]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
+          value_parser = Task::Fill { value: 0, destination: Heat::Hot }.way_names())]
     pub modes: Vec<String>,
-    /// Bytes of a call [default: see --list]
+    /// Bytes of a call
     #[arg(long = "size", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub size_bytes: Vec<u64>,
-    /// Threads that fill at once, each on its CPU [default: 1]
+    /// Threads that fill at once, each on its CPU
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub threads: Vec<u32>,
-    /// The byte that is stored [default: 0]
+    /// The byte that is stored
     #[arg(long, value_name = "BYTE")]
     pub value: Option<u8>,
     /// The threshold of libc-tuned, glibc 2.40 and later [default: three quarters of CPUID's level-3

@@ -6,10 +6,10 @@ use ntcopy_record::Params;
 use serde::Deserialize;
 
 use crate::experiment::{
-    Family, Lengths, LoadForm, NetMode, Rate, Times, reads_defaults, size, with_baseline,
+    Family, Lengths, LoadForm, NetMode, Rate, Times, one_of, reads_defaults, size, with_baseline,
 };
 use crate::plan::error::{check_connections, check_pairs, check_sizes, check_zeros, places};
-use crate::plan::messages::{Between, Sides, TWO_CPUS, families_of, fits_datagram};
+use crate::plan::messages::{Between, Sides, TWO_CPUS, fits_datagram};
 use crate::plan::{Cpus, PlanError, Sysctl, or, params};
 
 /// More would measure the descriptor tables of two processes.
@@ -45,23 +45,24 @@ reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Modes to compare with copy [default: nt; with --veth also nocache]
+    /// Modes to compare with plain; --veth adds nocache
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<NetMode>,
-    /// Families: tcp, tcp6, udp, udp6, udp-gso (UDP with segmentation offload) [default: tcp,udp; with --quick tcp]
-    #[arg(long = "family", value_name = "LIST", value_delimiter = ',')]
+    /// Families; udp-gso is UDP with segmentation offload
+    #[arg(long = "family", value_name = "LIST", value_delimiter = ',',
+          value_parser = one_of(&FAMILIES, |family| family.as_str()))]
     pub families: Vec<Family>,
-    /// Sizes of requests [default: 14000]
+    /// Sizes of requests
     #[arg(long = "request", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub request_bytes: Vec<u64>,
-    /// Sizes of responses [default: 14000]
+    /// Sizes of responses
     #[arg(long = "response", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub response_bytes: Vec<u64>,
-    /// Connections of the client [default: 1,16,128; with --quick 1,16]
+    /// Connections of the client
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub connections: Vec<u32>,
     /// Offered when latencies are measured: a part of what the baseline does without a pause,
-    /// requests per second, or off [default: 0.7]
+    /// requests per second, or off
     #[arg(long, value_name = "FRACTION|REQ/S")]
     pub rate: Option<Rate>,
     /// Through a pair of devices between two network namespaces, instead of the loopback
@@ -176,7 +177,7 @@ fn modes(settings: &Settings) -> Result<Vec<NetMode>, PlanError> {
 
 fn cells(settings: &Settings, rate: Rate) -> Result<Vec<NetCell>, PlanError> {
     let defaults = defaults(settings.quick);
-    let families = families_of(&settings.families, &defaults.families, &FAMILIES)?;
+    let families = or(&settings.families, &defaults.families);
     let requests = or(&settings.request_bytes, &defaults.request_bytes);
     let responses = or(&settings.response_bytes, &defaults.response_bytes);
     let connections = or(&settings.connections, &defaults.connections);

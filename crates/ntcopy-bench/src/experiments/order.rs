@@ -25,13 +25,14 @@ crate::experiment::reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Walks to compare with row [default: column,row-nt,column-nt]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    /// Walks to compare with row [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',',
+          value_parser = Task::Matrix(MatrixTask::Sum).way_names())]
     pub modes: Vec<String>,
-    /// Rows, and columns [default: see --list]
+    /// Rows, and columns
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub side: Vec<u64>,
-    /// sum, write, copy [default: all]
+    /// What is done with each matrix
     #[arg(long = "task", value_name = "LIST", value_delimiter = ',')]
     pub tasks: Vec<MatrixTask>,
     /// Pages of the memory

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
-use crate::experiment::bulk::{Action, PAGE_BYTES, Pages, ReadBack, Task};
+use crate::experiment::bulk::{Action, PAGE_BYTES, PageWay, Pages, ReadBack, Task};
 use crate::experiment::{reads_defaults, size};
 use crate::plan::bulk::{BulkCell, BulkPlan, Resources, check_pages, ways};
 use crate::plan::{PlanError, or};
@@ -58,12 +58,13 @@ pub struct Settings {
     pub form: Form,
     /// Form pages: ways to compare with rep-b; form fork: modes to compare with temporal [default of
     /// fork: nt,nt-copy]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
+          value_parser = mode_names())]
     pub modes: Vec<String>,
-    /// Form pages: clear, copy [default: both]
+    /// Form pages: what is done with each page [default: both]
     #[arg(long = "action", value_name = "LIST", value_delimiter = ',')]
     pub actions: Vec<Action>,
-    /// Form pages: what is read afterwards: none, some, all [default: each]
+    /// Form pages: what is read afterwards [default: each]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub read_back: Vec<ReadBack>,
     /// Sizes of the buffer, whole pages of 4 KiB [default: see --list]
@@ -73,6 +74,12 @@ pub struct Settings {
     pub pairs: Option<u32>,
     #[arg(from_global)]
     pub quick: bool,
+}
+
+/// The modes of both forms, for the command line.
+fn mode_names() -> clap::builder::PossibleValuesParser {
+    let of_pages = PageWay::ALL.iter().map(|way| way.as_str());
+    of_pages.chain(fork::ForkMode::ALL.iter().map(|mode| mode.as_str())).collect::<Vec<_>>().into()
 }
 
 /// Makes the plan of the form with pages.

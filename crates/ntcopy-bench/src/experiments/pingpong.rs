@@ -8,9 +8,9 @@ use ntcopy_record::Params;
 use ntcopy_record::units::Bytes;
 use serde::Deserialize;
 
-use crate::experiment::{Family, NetMode, reads_defaults, size, with_baseline};
+use crate::experiment::{Family, NetMode, one_of, reads_defaults, size, with_baseline};
 use crate::plan::error::{check_pairs, check_sizes, places};
-use crate::plan::messages::{Between, Sides, TWO_CPUS, families_of, fits_datagram};
+use crate::plan::messages::{Between, Sides, TWO_CPUS, fits_datagram};
 use crate::plan::{Cpus, PlanError, or, params};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pingpong.toml");
@@ -41,13 +41,14 @@ reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq)]
 pub struct Settings {
-    /// Modes to compare with copy [default: nt]
+    /// Modes to compare with plain
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub modes: Vec<NetMode>,
-    /// Families: unix, tcp, tcp6, udp, udp6 [default: unix,tcp,udp]
-    #[arg(long = "family", value_name = "LIST", value_delimiter = ',')]
+    /// Families
+    #[arg(long = "family", value_name = "LIST", value_delimiter = ',',
+          value_parser = one_of(&FAMILIES, |family| family.as_str()))]
     pub families: Vec<Family>,
-    /// Sizes of the message [default: 256,14000,60000; with --quick 256,14000]
+    /// Sizes of the message
     #[arg(long = "message", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub message_bytes: Vec<u64>,
     /// Seconds that each mode runs in each cell, all its samples together [default: 3; with --quick
@@ -134,7 +135,7 @@ pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<PingPongPlan, PlanError>
 
 fn cells(settings: &Settings) -> Result<Vec<PingPongCell>, PlanError> {
     let defaults = defaults(settings.quick);
-    let families = families_of(&settings.families, &defaults.families, &FAMILIES)?;
+    let families = or(&settings.families, &defaults.families);
     let messages = or(&settings.message_bytes, &defaults.message_bytes);
     if let Some(small) = messages.iter().find(|bytes| **bytes < SMALLEST_MESSAGE_BYTES) {
         let small = Bytes(*small);
@@ -181,8 +182,6 @@ mod tests {
         assert!(refused(Settings { message_bytes: vec![7], ..all() }).contains("takes 8 bytes"));
         let large = Settings { message_bytes: vec![70_000], ..all() };
         assert!(refused(large).contains("more than a datagram holds"));
-        let udplite = Settings { families: vec![Family::Udplite], ..all() };
-        assert!(refused(udplite).contains("--family udplite"));
         let nocache = Settings { modes: vec![NetMode::Nocache], ..all() };
         assert!(made(&nocache).is_err());
     }

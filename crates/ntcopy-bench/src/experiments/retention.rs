@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::experiment::{Family, LINE_BYTES, Mode, reads_defaults, size, with_baseline};
 use crate::plan::error::{check_pairs, check_sizes, pin};
-use crate::plan::{CellPlan, CpuPair, Cpus, Form, PlanError, SendsPlan, modes, or};
+use crate::plan::{CellPlan, CpuPair, Cpus, Form, PlanError, SendsPlan, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/retention.toml");
 
@@ -29,10 +29,10 @@ reads_defaults!();
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Modes to measure beside idle [default: copy,nt]
+    /// Modes to measure beside idle
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub modes: Vec<String>,
-    /// Sizes of the other program's hot set [default: 512KiB]
+    pub modes: Vec<Mode>,
+    /// Sizes of the other program's hot set
     #[arg(long = "hot-set", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub hot_set_bytes: Vec<u64>,
     /// Sockets that are filled before all are drained [default: 1 and 64]
@@ -41,7 +41,7 @@ pub struct Settings {
     /// Sizes of one send [default: 256KiB on one socket, 1MiB on 64; 1MiB if --sockets is given]
     #[arg(long = "object", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub object_bytes: Vec<u64>,
-    /// Sizes of the data set that sends are taken from [default: 256MiB, and 1MiB, which is hot]
+    /// Sizes of the data set that sends are taken from; 1MiB is hot
     #[arg(long = "dataset", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub dataset_bytes: Vec<u64>,
     /// The address family of the sends [default: unix]
@@ -55,11 +55,11 @@ pub struct Settings {
 
 impl Settings {
     /// The modes to measure: the baseline, `idle`, and those asked for.
-    fn all_modes(&self) -> Result<Vec<Mode>, PlanError> {
-        let mut modes =
-            with_baseline(Mode::Plain, &modes(&self.modes, &defaults(self.quick).modes)?);
+    fn all_modes(&self) -> Vec<Mode> {
+        let asked = or(&self.modes, &defaults(self.quick).modes);
+        let mut modes = with_baseline(Mode::Plain, &asked);
         modes.insert(1, Mode::Idle);
-        Ok(modes)
+        modes
     }
 
     pub fn cells(&self) -> Vec<(u32, u64)> {
@@ -76,7 +76,7 @@ impl Settings {
 pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<SendsPlan, PlanError> {
     let defaults = defaults(settings.quick);
     let pairs = check_pairs(settings.pairs.unwrap_or(defaults.pairs))?;
-    let modes = settings.all_modes()?;
+    let modes = settings.all_modes();
     if modes.contains(&Mode::Vmsplice) {
         let what = "vmsplice copies nothing that could push a hot set out: leave it out of --modes";
         return Err(PlanError::family(settings.family.unwrap_or(Family::Unix), what));
@@ -149,9 +149,9 @@ mod tests {
 
     #[test]
     fn idle_is_always_measured() {
-        let settings = Settings { modes: vec!["hinted".to_owned()], ..Settings::default() };
-        assert_eq!(settings.all_modes().unwrap(), [Mode::Plain, Mode::Idle, Mode::Hinted]);
-        assert_eq!(Settings::default().all_modes().unwrap().len(), 3);
+        let settings = Settings { modes: vec![Mode::Hinted], ..Settings::default() };
+        assert_eq!(settings.all_modes(), [Mode::Plain, Mode::Idle, Mode::Hinted]);
+        assert_eq!(Settings::default().all_modes().len(), 3);
     }
 
     #[test]

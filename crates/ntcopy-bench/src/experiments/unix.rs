@@ -81,7 +81,7 @@ pub struct Settings {
         "sockets", "object_bytes", "dataset_bytes", "pipe_bytes", "sndbuf_bytes", "against"
     ])]
     pub published: bool,
-    /// Object sizes [default: 1MiB]
+    /// Object sizes
     #[arg(long = "object", value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub object_bytes: Vec<u64>,
     /// Sizes of the data set that objects are taken from [default: 256MiB with --sockets, else
@@ -100,8 +100,7 @@ pub struct Settings {
     /// CPU of the sender and CPU of the reader, or one for both [default: the first two]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cpus: Vec<u32>,
-    /// Address families, over the loopback: unix, tcp, tcp6, udp, udp6, udp-gso, udplite [default:
-    /// unix]
+    /// Address families, over the loopback [default: unix]
     #[arg(
         long = "family",
         value_name = "LIST",

@@ -3,7 +3,7 @@
 
 use ntcopy_record::units::Bytes;
 
-use super::{PlanError, or};
+use super::PlanError;
 use crate::experiment::{Family, LARGEST_DATAGRAM_BYTES, NetMode};
 
 pub(crate) const TWO_CPUS: &str = "one CPU for both, or those of client and server";
@@ -51,18 +51,6 @@ impl Sides {
     pub(crate) fn cpus(&self) -> [Option<u32>; 2] {
         self.places.map_or([None; 2], |places| places.map(Some))
     }
-}
-
-pub(crate) fn families_of(
-    asked: &[Family],
-    defaults: &[Family],
-    known: &[Family],
-) -> Result<Vec<Family>, PlanError> {
-    if let Some(family) = asked.iter().copied().find(|family| !known.contains(family)) {
-        let what = "not in this experiment; `--help` has the families that are";
-        return Err(PlanError::family(family, what));
-    }
-    Ok(or(asked, defaults))
 }
 
 /// Whether a message goes into one datagram, where it has to.

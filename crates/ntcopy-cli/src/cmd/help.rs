@@ -2,6 +2,8 @@
 //! commands below one take, in the help of that one alone.
 
 use clap::{Arg, Command};
+use ntcopy_bench::experiment::default_words;
+use ntcopy_bench::experiments::EXPERIMENTS;
 
 /// What a command is for.
 const GROUPS: [(&str, &[&str]); 3] = [
@@ -18,7 +20,24 @@ const TEMPLATE: &str =
 pub fn laid_out(command: Command) -> Command {
     let list = list(&command);
     let command = command.before_help(list).help_template(TEMPLATE);
-    command.mut_subcommands(sharing)
+    command.mut_subcommands(|below| {
+        let is_bench = below.get_name() == "bench";
+        sharing(if is_bench { below.mut_subcommands(with_defaults) } else { below })
+    })
+}
+
+/// An experiment whose options say what its file of defaults has.
+fn with_defaults(experiment: Command) -> Command {
+    let name = experiment.get_name();
+    let file = EXPERIMENTS.iter().find(|(known, _)| known.as_str() == name);
+    let Some((_, defaults)) = file else { return experiment };
+    experiment.mut_args(|arg| {
+        let words = default_words(defaults, arg.get_id().as_str());
+        match words.zip(arg.get_help().map(ToString::to_string)) {
+            Some((words, help)) => arg.help(format!("{help} [default: {words}]")),
+            None => arg,
+        }
+    })
 }
 
 /// A command whose options are those of all below it: their help names them, and points here.

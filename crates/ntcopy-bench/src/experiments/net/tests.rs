@@ -53,8 +53,6 @@ fn what_cannot_be_is_refused() {
     assert_eq!(refused(Settings { request_bytes: vec![0], ..all() }), PlanError::zero("request"));
     let cpus = refused(Settings { cpus: vec![0, 1, 0], ..all() }).to_string();
     assert!(cpus.ends_with("got 3"), "{cpus}");
-    let unix = refused(Settings { families: vec![Family::Unix], ..all() });
-    assert!(unix.to_string().contains("--family unix"), "{unix}");
     let large = Settings { request_bytes: vec![65_508], families: vec![Family::Udp], ..all() };
     assert!(refused(large).to_string().contains("at most 65507 bytes"));
     let many = refused(Settings { connections: vec![9999], ..all() });
