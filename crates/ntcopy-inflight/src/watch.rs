@@ -245,7 +245,7 @@ fn thread_cpu() -> Duration {
 const ENOUGH_FOR_P99: usize = 100;
 
 /// Nearest-rank percentiles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Percentiles {
     pub p50: u64,
     pub p90: u64,

@@ -18,6 +18,7 @@ use ntcopy_inflight::{Percentiles, Pid, Program, Series, Watch};
 use ntcopy_judge::Judged;
 use ntcopy_judge::advice::{self, Advice, InFlight};
 use ntcopy_record::foreign;
+use serde::Serialize;
 
 use super::ceiling::{self, Chain};
 use super::here;
@@ -258,6 +259,7 @@ fn most(series: &Series) -> Most {
 }
 
 /// A process that reads from the program, and what of the program's is with it.
+#[derive(Serialize)]
 struct Reader {
     pid: Pid,
     name: String,

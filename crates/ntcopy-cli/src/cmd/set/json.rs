@@ -47,20 +47,9 @@ pub fn done(pid: Pid, setter: &Setter, is_watch: bool) -> Value {
 }
 
 pub fn restored(pid: Pid, way: &Way, restored: &Restored, looks: &Looks) -> Value {
-    let left_alone: Vec<Value> = restored
-        .left_alone
-        .iter()
-        .map(|left| {
-            json!({ "socket": left.name, "min_bytes": left.bytes, "was_set_to": left.was_set_to })
-        })
-        .collect();
-    json!({
-        "pid": pid,
-        "by": way.name(),
-        "restored": restored.restored,
-        "accepted": restored.accepted,
-        "left_alone": left_alone,
-        "failed": restored.failed,
-        "refused": why(looks),
-    })
+    let mut object = json!(restored);
+    object["pid"] = json!(pid);
+    object["by"] = json!(way.name());
+    object["refused"] = json!(why(looks));
+    object
 }

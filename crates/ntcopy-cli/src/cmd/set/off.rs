@@ -3,13 +3,15 @@
 use std::ffi::c_int;
 use std::io;
 
+use serde::Serialize;
+
 use super::notes::All;
 use super::sockets::{Looks, Socket};
 use super::tree::Tree;
 use super::way::Way;
 
 /// What was done.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 pub struct Restored {
     /// Have again what was found on them.
     pub restored: usize,
@@ -21,9 +23,10 @@ pub struct Restored {
     pub failed: Vec<String>,
 }
 
+#[derive(Serialize)]
 pub struct Left {
-    pub name: String,
-    pub bytes: c_int,
+    pub socket: String,
+    pub min_bytes: c_int,
     /// What it was set to, if it was.
     pub was_set_to: Option<c_int>,
 }
@@ -58,6 +61,6 @@ fn restore_one(way: &Way, socket: &Socket, notes: &All, restored: &mut Restored)
         return Ok(());
     }
     let was_set_to = note.map(|note| note.set);
-    restored.left_alone.push(Left { name: socket.name(), bytes: socket.bytes, was_set_to });
+    restored.left_alone.push(Left { socket: socket.name(), min_bytes: socket.bytes, was_set_to });
     Ok(())
 }

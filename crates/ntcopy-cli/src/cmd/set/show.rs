@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 
 use ntcopy_inflight::{Pid, Process};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::notes::All;
@@ -14,16 +15,17 @@ use super::way::Way;
 use crate::say;
 
 pub struct Shown {
-    pub sockets: Vec<One>,
+    pub sockets: Vec<ShownSocket>,
     pub refused: Vec<String>,
 }
 
-pub struct One {
+#[derive(Serialize)]
+pub struct ShownSocket {
     pid: Pid,
-    name: String,
+    socket: String,
     family: &'static str,
-    listens: bool,
-    bytes: c_int,
+    listening: bool,
+    min_bytes: c_int,
     /// What was there before `ntcopy set`, if that has set it.
     found: Option<c_int>,
 }
@@ -36,12 +38,12 @@ pub fn look(way: &Way, tree: &mut Tree, notes: &All) -> Shown {
     for socket in looks.new_sockets(way, tree) {
         let Some(kind) = socket.kind.filter(|kind| way.takes(*kind)) else { continue };
         let note = notes.of(socket.cookie).filter(|note| note.set == socket.bytes);
-        sockets.push(One {
+        sockets.push(ShownSocket {
             pid: socket.pid,
-            name: socket.name(),
+            socket: socket.name(),
             family: kind.family.name(),
-            listens: socket.listens,
-            bytes: socket.bytes,
+            listening: socket.listens,
+            min_bytes: socket.bytes,
             found: note.map(|note| note.found),
         });
     }
@@ -49,7 +51,7 @@ pub fn look(way: &Way, tree: &mut Tree, notes: &All) -> Shown {
 }
 
 pub fn text(root: &Process, way: &Way, shown: &Shown) -> String {
-    let hinted = shown.sockets.iter().filter(|socket| socket.bytes != 0).count();
+    let hinted = shown.sockets.iter().filter(|socket| socket.min_bytes != 0).count();
     let all = shown.sockets.len();
     let mut lines = vec![format!(
         "{}, by {}: {hinted} of {all} sockets are hinted",
@@ -57,25 +59,14 @@ pub fn text(root: &Process, way: &Way, shown: &Shown) -> String {
         way.name()
     )];
     lines.extend(shown.sockets.iter().map(|one| {
-        let listens = if one.listens { ", listening" } else { "" };
+        let listens = if one.listening { ", listening" } else { "" };
         let found = one.found.map(|found| format!("; before `ntcopy set`: {}", from(found)));
-        format!("{}{listens}: {}{}", one.name, from(one.bytes), found.unwrap_or_default())
+        format!("{}{listens}: {}{}", one.socket, from(one.min_bytes), found.unwrap_or_default())
     }));
     lines.extend(shown.refused.iter().map(|why| format!("could not look into {why}")));
     say::sentences(&lines)
 }
 
 pub fn json(pid: Pid, way: &Way, shown: &Shown) -> Value {
-    let one = |one: &One| {
-        json!({
-            "pid": one.pid,
-            "socket": one.name,
-            "family": one.family,
-            "listening": one.listens,
-            "min_bytes": one.bytes,
-            "found": one.found,
-        })
-    };
-    let sockets: Vec<Value> = shown.sockets.iter().map(one).collect();
-    json!({ "pid": pid, "by": way.name(), "sockets": sockets, "refused": shown.refused })
+    json!({ "pid": pid, "by": way.name(), "sockets": shown.sockets, "refused": shown.refused })
 }

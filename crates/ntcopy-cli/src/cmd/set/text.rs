@@ -97,7 +97,7 @@ pub fn restored(root: &Process, way: &Way, restored: &Restored, looks: &Looks) -
             Some(_) => "somebody else has set it since",
             None => "not set by `ntcopy set`",
         };
-        format!("left alone: {}, {}: {why}", left.name, from(left.bytes))
+        format!("left alone: {}, {}: {why}", left.socket, from(left.min_bytes))
     }));
     lines.extend(restored.failed.iter().map(|why| format!("could not set {why}")));
     lines.extend(looks.refused.values().map(|why| format!("could not look into {why}")));

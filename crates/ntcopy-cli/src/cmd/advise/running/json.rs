@@ -21,7 +21,7 @@ pub fn object(all: &[Finding<'_>], seen: &Seen, notes: &[String]) -> Value {
 
 fn program(finding: &Finding<'_>, seen: &Seen) -> Value {
     let series = finding.series;
-    let over = |of: &dyn Fn(&Sum) -> u64| percentiles(series.samples.iter().map(of));
+    let over = |of: &dyn Fn(&Sum) -> u64| Percentiles::of(series.samples.iter().map(of));
     let families: Map<String, Value> = Family::ALL
         .into_iter()
         .map(|family| {
@@ -45,13 +45,13 @@ fn program(finding: &Finding<'_>, seen: &Seen) -> Value {
         "sockets_with_bytes": over(&|sum| sum.with_bytes() as u64),
         "sockets": over(&|sum| sum.sockets as u64),
         "families": families,
-        "beyond": readers(super::readers(finding)),
+        "beyond": super::readers(finding),
         "sockets_with_unseen_readers": over(&|sum| sum.unseen_readers as u64),
         "tcp_sent_bytes_per_s": per_second(series.tcp_sent_bytes),
         "written_bytes_per_s": series.written_bytes.and_then(per_second),
         "ended_after_s": series.ended_after.map(|time| time.as_secs_f64()),
         "send_buffers": buffers(finding),
-        "touched_by": readers(super::touchers(finding)),
+        "touched_by": super::touchers(finding),
         "idle": finding.idle(),
         "copy": finding.share.as_ref().map(copy),
         "sends": finding.sends.as_ref().map(Sends::object),
@@ -66,16 +66,6 @@ fn copy(share: &Result<Share, String>) -> Value {
     }
 }
 
-fn percentiles(values: impl Iterator<Item = u64>) -> Value {
-    let found = Percentiles::of(values);
-    found.map_or(Value::Null, of_percentiles)
-}
-
-/// `p99` is null where there are too few samples for it.
-fn of_percentiles(all: Percentiles) -> Value {
-    json!({"p50": all.p50, "p90": all.p90, "p99": all.p99, "max": all.max})
-}
-
 /// Of the family by which most is in flight.
 fn buffers(finding: &Finding<'_>) -> Value {
     finding.buffers().map_or(Value::Null, |full| {
@@ -83,19 +73,7 @@ fn buffers(finding: &Finding<'_>) -> Value {
             "family": full.family.as_str(),
             "sockets": full.largest.sockets,
             "bytes": full.largest.bytes,
-            "full": of_percentiles(full.full),
+            "full": full.full,
         })
     })
-}
-
-fn readers(all: Vec<super::Reader>) -> Vec<Value> {
-    let one = |reader: super::Reader| {
-        json!({
-            "name": reader.name,
-            "pid": reader.pid,
-            "pipes": reader.pipes,
-            "bytes": of_percentiles(reader.bytes),
-        })
-    };
-    all.into_iter().map(one).collect()
 }
