@@ -6,7 +6,6 @@
 
 pub mod against;
 pub mod blocks;
-mod needs;
 mod watch;
 
 use std::ffi::OsString;
@@ -18,7 +17,7 @@ use ntcopy_kernel::{Boot, BuildOptions, Built, Error, Kind, progress};
 
 use crate::hardware::KIND_VARIABLE;
 use crate::machine::{FACTS_VARIABLE, HostFacts, KEY_VARIABLE};
-pub use needs::{Bootable, Needs};
+use crate::sample::Needs;
 pub use ntcopy_kernel::Error as GuestError;
 
 /// Memory of the kernel beside what the plan needs: the kernel itself, the
@@ -175,6 +174,7 @@ mod tests {
     use super::*;
     use crate::experiments::unix::{self, Settings};
     use crate::plan::{Cpus, SendsPlan};
+    use crate::sample::Bootable as _;
 
     fn plan(settings: &Settings) -> SendsPlan {
         unix::plan(settings, &Cpus { allowed: vec![0], sharing_l2: None }).unwrap()

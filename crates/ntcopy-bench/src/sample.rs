@@ -6,6 +6,7 @@
 
 mod bulk;
 pub(crate) mod driver;
+pub(crate) mod needs;
 mod progress;
 pub(crate) mod resolved;
 mod sends;
@@ -26,6 +27,7 @@ use crate::tcp;
 
 pub(crate) use driver::{At, Halt, Recording};
 pub use driver::{Context, Experiment, Options};
+pub use needs::{Bootable, Needs};
 pub use progress::Progress;
 pub use write::{WriteError, Writer, note_beside};
 

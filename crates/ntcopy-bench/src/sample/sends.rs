@@ -9,9 +9,9 @@ use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Sample};
 
 use super::driver::{At, Context, Experiment, Groups, Halt, Lanes, Recording, available, index};
-use super::{MeasureError, Outcome, named};
+use super::{Bootable, MeasureError, Needs, Outcome, named};
 use crate::experiment::Mode;
-use crate::plan::{CellPlan, Form, SendsPlan};
+use crate::plan::{CellPlan, Form, SendsPlan, sysctls};
 use crate::run::{self, Clocked, Failure, Rig, RigOptions, Stop};
 
 impl Experiment for SendsPlan {
@@ -48,6 +48,16 @@ impl Experiment for SendsPlan {
             }
         })?;
         recording.end()
+    }
+}
+
+impl Bootable for SendsPlan {
+    fn needs(&self) -> Needs {
+        let length = |cell| self.sample_time(cell).unwrap_or_default();
+        let needs = Needs::new(self.samples(), self.memory_bytes(), self.cells.iter().map(length));
+        let is_known = self.cells.iter().all(|cell| self.sample_time(cell).is_some());
+        let longest = needs.longest.filter(|_| is_known);
+        Needs { sysctls: sysctls(self), longest, ..needs }
     }
 }
 

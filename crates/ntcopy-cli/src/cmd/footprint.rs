@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use ntcopy::cpu::Cpu;
 use ntcopy_bench::experiments::footprint::{Call, FootprintPlan, Level, TABLE};
-use ntcopy_bench::guest::Needs;
+use ntcopy_bench::sample::Needs;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::bench::{IsAsked, Place, Runner};

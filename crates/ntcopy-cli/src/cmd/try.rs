@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ntcopy_bench::experiments::turns::{self, Expression, Metric, Outside, TurnsPlan};
-use ntcopy_bench::guest::Needs;
+use ntcopy_bench::sample::Needs;
 use ntcopy_record::ExperimentKind;
 use ntcopy_record::units::Bytes;
 use serde_json::json;

@@ -14,7 +14,7 @@ use crate::run::schedule::Schedule;
 use crate::run::{CpuClock, Failure, Patience, ns, stay_on};
 use crate::sample::driver::{Groups, Lanes, available};
 use crate::sample::{
-    At, CLIENT_AND_SERVER, Context, Experiment, Halt, MeasureError, Outcome, Recording, cpu_phases,
+    At, Bootable, CLIENT_AND_SERVER, Context, Experiment, Halt, MeasureError, Needs, Outcome, Recording, cpu_phases,
     named,
 };
 use ntcopy_judge::stats::{P99, rate};
@@ -67,6 +67,12 @@ impl Experiment for AppPlan {
             recording.groups(&mut servers, groups)
         })?;
         recording.end()
+    }
+}
+
+impl Bootable for AppPlan {
+    fn needs(&self) -> Needs {
+        Needs::new(self.samples(), self.memory_bytes(), [self.sample + self.warm_up].into_iter())
     }
 }
 

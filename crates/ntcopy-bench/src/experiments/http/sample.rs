@@ -16,7 +16,7 @@ use crate::run::schedule::Schedule;
 use crate::run::{Failure, Patience, stay_on};
 use crate::sample::driver::{At, Context, Experiment, Halt, Recording, available, index};
 use crate::sample::servers::{Connected, Exchange, Taken, measure_cell};
-use crate::sample::{MeasureError, Outcome, window_sample};
+use crate::sample::{Bootable, MeasureError, Needs, Outcome, window_sample};
 
 const PROCESSES: [&str; 3] = ["client_cpu", "proxy_cpu", "backend_cpu"];
 
@@ -79,6 +79,14 @@ impl Experiment for HttpPlan {
             bench.group(first..next.unwrap_or(self.cells.len()), &ways, recording)
         })?;
         recording.end()
+    }
+}
+
+impl Bootable for HttpPlan {
+    fn needs(&self) -> Needs {
+        let lengths = self.cells.iter().map(|cell| self.lengths.of(cell.form).whole());
+        let needs = Needs::new(self.samples(), self.memory_bytes(), lengths);
+        Needs { sysctls: self.sysctls(), ..needs }
     }
 }
 

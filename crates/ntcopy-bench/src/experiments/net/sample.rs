@@ -12,7 +12,9 @@ use crate::run::Failure;
 use crate::run::net::{Lane, NetClient, Schedule, Traffic};
 use crate::sample::driver::{At, Context, Experiment, Halt, Recording, index};
 use crate::sample::servers::{self, Exchange, NetServer, Taken};
-use crate::sample::{CLIENT_AND_SERVER, MeasureError, Outcome, named, window_sample};
+use crate::sample::{
+    Bootable, CLIENT_AND_SERVER, MeasureError, Needs, Outcome, named, window_sample,
+};
 
 /// Why TCP's own way says nothing of datagrams.
 const ONLY_TCP: &str = "tx-nocache-copy is for TCP alone";
@@ -29,6 +31,14 @@ impl Experiment for NetPlan {
         servers::measure(self, sides, cells, context, |number, servers, recording| {
             measure_cell(self, number, &mut rate, servers, recording)
         })
+    }
+}
+
+impl Bootable for NetPlan {
+    fn needs(&self) -> Needs {
+        let lengths = self.cells.iter().map(|cell| self.lengths.of(cell.form).whole());
+        let needs = Needs::new(self.samples(), self.memory_bytes(), lengths);
+        Needs { sysctls: self.sysctls(), ..needs }
     }
 }
 

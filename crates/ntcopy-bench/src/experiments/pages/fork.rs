@@ -20,7 +20,7 @@ use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, modes, or, params};
 use crate::run::{Failure, ns};
 use crate::sample::driver::{At, Context, Experiment, Groups, Halt, Lanes, Recording, index};
-use crate::sample::{MeasureError, Outcome, named};
+use crate::sample::{Bootable, MeasureError, Needs, Outcome, named};
 
 /// Who writes to the buffer after a fork, while the other process waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,6 +144,13 @@ impl Experiment for ForkPlan {
             measure_cell(self, index(number), recording)
         })?;
         recording.end()
+    }
+}
+
+impl Bootable for ForkPlan {
+    fn needs(&self) -> Needs {
+        let length = [self.sample + self.warm_up].into_iter();
+        Needs::new(self.samples(), self.memory_bytes(), length)
     }
 }
 

@@ -9,7 +9,9 @@ use crate::run::Failure;
 use crate::run::net::{Lane, PingPong, Traffic};
 use crate::sample::driver::{At, Context, Experiment, index};
 use crate::sample::servers::{self, Exchange, Taken, measure_cell};
-use crate::sample::{CLIENT_AND_SERVER, MeasureError, Outcome, named, window_sample};
+use crate::sample::{
+    Bootable, CLIENT_AND_SERVER, MeasureError, Needs, Outcome, named, window_sample,
+};
 
 /// Messages that are compared before anything is timed.
 const CHECKED_MESSAGES: u32 = 20;
@@ -27,6 +29,13 @@ impl Experiment for PingPongPlan {
             let exchange = Messages { plan: self, cell, spoil: recording.options.spoil };
             measure_cell(exchange, number, sides.pairs, servers, recording).map(drop)
         })
+    }
+}
+
+impl Bootable for PingPongPlan {
+    fn needs(&self) -> Needs {
+        let length = [self.sample + self.warm_up].into_iter();
+        Needs::new(self.samples(), self.memory_bytes(), length)
     }
 }
 

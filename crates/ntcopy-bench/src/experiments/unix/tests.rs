@@ -2,6 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::plan::sysctls;
+use crate::sample::needs::OVERHEAD;
+use crate::sample::Bootable as _;
 
 fn rounds(sockets: &[u32]) -> Settings {
     Settings { sockets: sockets.to_vec(), ..Settings::default() }
@@ -192,4 +194,13 @@ fn families_come_once_and_pages_are_not_spliced_into_datagrams() {
     assert_eq!(settings.families(), [Family::Udp]);
     assert!(!settings.modes().contains(&Mode::Vmsplice));
     assert_eq!(Settings::default().families(), [Family::Unix]);
+}
+
+#[test]
+fn only_a_run_whose_length_is_known_has_a_limit() {
+    let needs = |settings: &Settings| plan(settings, &Cpus::two()).unwrap().needs();
+    let rounds = Settings { sockets: vec![1, 128], ..Settings::default() };
+    assert!(needs(&rounds).longest.is_some_and(|limit| limit > OVERHEAD));
+    let free = Settings { iterations: Some(100_000), ..Settings::default() };
+    assert_eq!(needs(&free).longest, None);
 }

@@ -9,11 +9,13 @@ use anyhow::Context as _;
 use ntcopy_bench::alone::Alone;
 use ntcopy_bench::experiments::pages::fork::ForkMode;
 use ntcopy_bench::guest::blocks::{self, BlocksError};
-use ntcopy_bench::guest::{self, Bootable, GuestError, Needs, Request};
+use ntcopy_bench::guest::{self, GuestError, Request};
 use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run::{self, Stop};
-use ntcopy_bench::sample::{self, Experiment, MeasureError, Options, Progress};
+use ntcopy_bench::sample::{
+    self, Bootable, Experiment, MeasureError, Needs, Options, Progress,
+};
 use ntcopy_judge::{Judged, judge};
 use ntcopy_kernel::Kind;
 use ntcopy_kernel::boot::HostCpus;

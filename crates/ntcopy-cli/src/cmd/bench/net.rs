@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use ntcopy_bench::experiments::{net, pingpong};
-use ntcopy_bench::guest::Bootable;
+use ntcopy_bench::sample::Bootable;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_record::{ExperimentKind, Unavailable};
 
