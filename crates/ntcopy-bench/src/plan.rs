@@ -9,7 +9,6 @@ mod sysctl;
 
 use ntcopy_record::{ExperimentKind, Params};
 use serde_json::Value;
-use std::str::FromStr;
 use std::time::Duration;
 
 use crate::experiment::Mode;
@@ -87,16 +86,6 @@ pub(crate) fn params<const N: usize>(list: [(&str, Value); N]) -> Params {
 
 pub(crate) fn or<T: Clone>(asked: &[T], default: &[T]) -> Vec<T> {
     if asked.is_empty() { default.to_vec() } else { asked.to_vec() }
-}
-
-/// The modes of these names, or of the default ones.
-pub(crate) fn modes<M: FromStr<Err = String> + Clone>(
-    asked: &[String],
-    default: &[M],
-) -> Result<Vec<M>, PlanError> {
-    let one = |name: &String| name.parse().map_err(|why| format!("--modes {why}").into());
-    let asked = asked.iter().map(one).collect::<Result<Vec<M>, PlanError>>()?;
-    Ok(or(&asked, default))
 }
 
 #[cfg(test)]

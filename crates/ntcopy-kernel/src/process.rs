@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::interrupt::Interrupts;
 
 /// How often it is asked whether a wait is to go on.
@@ -86,9 +86,18 @@ impl Group {
         }
     }
 
+    /// Ends the whole group at once.
+    pub fn end(&mut self) -> io::Result<()> {
+        if !self.is_reaped {
+            self.kill();
+            self.wait()?;
+        }
+        Ok(())
+    }
+
     /// Kills every process of the group. The leader's number cannot have been given to another
     /// process group while a member lives, and a group without members is no error.
-    pub fn kill(&self) {
+    fn kill(&self) {
         let _ = kill_process_group(self.pid(), Signal::KILL);
     }
 
@@ -102,10 +111,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        if !self.is_reaped {
-            self.kill();
-            let _ = self.child.wait();
-        }
+        let _ = self.end();
     }
 }
 
@@ -188,11 +194,7 @@ pub(crate) fn output(command: &mut Command, interrupts: &Interrupts) -> Result<S
     if status.success() {
         return Ok(text);
     }
-    Err(Error::Io {
-        doing: "running",
-        path: name.into(),
-        cause: io::Error::other(format!("{status}: {}", text.trim())),
-    })
+    Err(io::Error::other(format!("{status}: {}", text.trim()))).doing("running", &name)
 }
 
 pub(crate) fn timespec(duration: Duration) -> Timespec {

@@ -33,9 +33,9 @@ impl<'a> Meter<'a> {
         setup: &Setup<'_>,
         progress: &'a mut Progress,
     ) -> Result<Meter<'a>, Failure> {
-        let (name, ways) = ("calibrate".into(), vec![Way::Libc]);
-        let plan = BulkPlan::new(name, ways, ROUNDS, 8, Pages::Huge, resources);
-        let mut plan = plan.map_err(|error| Failure::Limit(error.to_string()))?;
+        let name = "calibrate".into();
+        let mut plan = BulkPlan::new(name, vec![Way::Libc], Pages::Huge, resources);
+        (plan.pairs, plan.sample) = (ROUNDS, Duration::from_millis(8));
         plan.warm_up = Duration::from_millis(3);
         plan.cold_warm_up_bytes = COLD_WARM_UP_BYTES.min(region_bytes);
         // Sources may begin within a line.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::experiment::bulk::{Heat, PAGE_BYTES, Pages, ReadBack, Task};
 use crate::experiment::{LINE_BYTES, one_of, size};
 use crate::plan::bulk::{BulkCell, BulkPlan, Resources, check_sizes, threads, ways};
+use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memcpy.toml");
@@ -90,14 +91,9 @@ pub fn plan(
     if region == 0 {
         return Err(PlanError::zero("region"));
     }
-    let mut plan = BulkPlan::new(
-        ExperimentKind::Memcpy,
-        ways,
-        settings.pairs.unwrap_or(defaults.pairs),
-        defaults.sample_ms,
-        settings.pages,
-        resources,
-    )?;
+    let mut plan = BulkPlan::new(ExperimentKind::Memcpy, ways, settings.pages, resources);
+    plan.pairs = check_pairs(settings.pairs.unwrap_or(defaults.pairs))?;
+    plan.sample = Duration::from_millis(defaults.sample_ms);
     plan.warm_up = Duration::from_millis(defaults.warm_up_ms);
     plan.cold_warm_up_bytes = resources.llc_bytes.min(defaults.most_warm_up_bytes).min(region);
     plan.tuned_threshold_bytes = tuned_threshold_bytes;

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::experiment::bulk::{Heat, Pages, Task, Way};
 use crate::experiment::{LINE_BYTES, size};
 use crate::plan::bulk::{BulkCell, BulkPlan, Resources, check_sizes, threads, ways};
+use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memset.toml");
@@ -74,14 +75,9 @@ pub fn plan(
     if settings.modes.is_empty() {
         ways.retain(|way| stores(*way, task));
     }
-    let mut plan = BulkPlan::new(
-        ExperimentKind::Memset,
-        ways,
-        settings.pairs.unwrap_or(defaults.pairs),
-        defaults.sample_ms,
-        settings.pages,
-        resources,
-    )?;
+    let mut plan = BulkPlan::new(ExperimentKind::Memset, ways, settings.pages, resources);
+    plan.pairs = check_pairs(settings.pairs.unwrap_or(defaults.pairs))?;
+    plan.sample = Duration::from_millis(defaults.sample_ms);
     plan.warm_up = Duration::from_millis(defaults.warm_up_ms);
     plan.tuned_threshold_bytes = tuned_threshold_bytes;
     for threads in threads {

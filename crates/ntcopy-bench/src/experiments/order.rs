@@ -1,10 +1,13 @@
 //! Experiment `order`: its defaults, what a user may set, and the plan of it.
 
+use std::time::Duration;
+
 use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
 use crate::experiment::bulk::{ELEMENT_BYTES, MatrixTask, Pages, Task};
 use crate::plan::bulk::{BulkCell, BulkPlan, Resources, check_sizes, ways};
+use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/order.toml");
@@ -55,14 +58,9 @@ pub fn plan(settings: &Settings, resources: &Resources) -> Result<BulkPlan, Plan
     let tasks = or(&settings.tasks, &defaults.tasks);
     let peers = or(&settings.modes, &defaults.peers);
     let ways = ways(&defaults.baseline, &peers, Task::Matrix(MatrixTask::Sum))?;
-    let mut plan = BulkPlan::new(
-        ExperimentKind::Order,
-        ways,
-        settings.pairs.unwrap_or(defaults.pairs),
-        defaults.sample_ms,
-        settings.pages,
-        resources,
-    )?;
+    let mut plan = BulkPlan::new(ExperimentKind::Order, ways, settings.pages, resources);
+    plan.pairs = check_pairs(settings.pairs.unwrap_or(defaults.pairs))?;
+    plan.sample = Duration::from_millis(defaults.sample_ms);
     for size_bytes in sides.iter().map(bytes) {
         for task in &tasks {
             let cell = BulkCell::new(Task::Matrix(*task), size_bytes, 1);

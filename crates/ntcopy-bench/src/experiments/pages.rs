@@ -13,6 +13,7 @@ use serde::Deserialize;
 use crate::experiment::bulk::{Action, PAGE_BYTES, PageWay, Pages, ReadBack, Task};
 use crate::experiment::{reads_defaults, size};
 use crate::plan::bulk::{BulkCell, BulkPlan, Resources, check_pages, ways};
+use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, or};
 
 pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pages.toml");
@@ -89,14 +90,9 @@ pub fn plan(settings: &Settings, resources: &Resources) -> Result<BulkPlan, Plan
     let buffers = buffers(settings, resources)?;
     let any = Task::Pages { action: Action::Copy, read_back: ReadBack::None };
     let ways = ways(&defaults.baseline, &or(&settings.modes, &defaults.peers), any)?;
-    let mut plan = BulkPlan::new(
-        ExperimentKind::Pages,
-        ways,
-        settings.pairs.unwrap_or(all.pairs),
-        defaults.sample_ms,
-        Pages::Huge,
-        resources,
-    )?;
+    let mut plan = BulkPlan::new(ExperimentKind::Pages, ways, Pages::Huge, resources);
+    plan.pairs = check_pairs(settings.pairs.unwrap_or(all.pairs))?;
+    plan.sample = Duration::from_millis(defaults.sample_ms);
     plan.warm_up = Duration::from_millis(defaults.warm_up_ms);
     for action in or(&settings.actions, &defaults.actions) {
         for read_back in or(&settings.read_back, &defaults.read_back) {

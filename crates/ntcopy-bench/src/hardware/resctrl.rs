@@ -24,11 +24,8 @@ pub enum Resctrl {
 }
 
 impl Resctrl {
-    pub fn here() -> Resctrl {
-        Resctrl::of(Path::new("/"))
-    }
-
-    fn of(root: &Path) -> Resctrl {
+    /// In the system whose root this is.
+    pub fn of(root: &Path) -> Resctrl {
         if root.join("sys/fs/resctrl/schemata").exists() {
             return Resctrl::Mounted;
         }

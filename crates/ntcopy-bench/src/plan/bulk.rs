@@ -5,7 +5,6 @@ use std::time::Duration;
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Params};
 
-use super::error::check_pairs;
 use super::{PlanError, or, params};
 use crate::experiment::bulk::{
     ELEMENT_BYTES, Heat, PAGE_BYTES, PIECE_BYTES, Pages, ReadBack, Task, Way,
@@ -126,21 +125,19 @@ pub fn side(matrix_bytes: u64) -> u64 {
 }
 
 impl BulkPlan {
-    /// A plan that has no cells yet, and no warm-up.
+    /// A plan that has no cells yet, no samples and no warm-up.
     pub(crate) fn new(
         experiment: ExperimentKind,
         ways: Vec<Way>,
-        pairs: u32,
-        sample_ms: u64,
         pages: Pages,
         resources: &Resources,
-    ) -> Result<BulkPlan, PlanError> {
-        Ok(BulkPlan {
+    ) -> BulkPlan {
+        BulkPlan {
             experiment,
             cells: Vec::new(),
             ways,
-            pairs: check_pairs(pairs)?,
-            sample: Duration::from_millis(sample_ms),
+            pairs: 0,
+            sample: Duration::ZERO,
             warm_up: Duration::ZERO,
             cold_warm_up_bytes: 0,
             source_bytes: 0,
@@ -148,7 +145,7 @@ impl BulkPlan {
             huge_pages: pages == Pages::Huge,
             cpus: resources.cpus.clone(),
             tuned_threshold_bytes: None,
-        })
+        }
     }
 
     /// Adds a cell, and the memory of its two sides; without that memory, the reason.

@@ -130,7 +130,12 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
 
 /// Whether one of these modes is not available, or any is not in one cell: a family was asked for.
 fn names_or_lacks<M: Display>(modes: &[M]) -> impl Fn(&Unavailable) -> bool {
-    move |line| line.cell.is_some() || modes.iter().any(|mode| mode.to_string() == line.mode)
+    move |line| line.cell.is_some() || names(modes)(line)
+}
+
+/// Whether one of these modes is not available.
+fn names<M: Display>(modes: &[M]) -> impl Fn(&Unavailable) -> bool {
+    move |line| modes.iter().any(|mode| mode.to_string() == line.mode)
 }
 
 /// The first CPU that this process may run on, for all of a booted kernel. Where processes take

@@ -42,14 +42,6 @@ pub(super) struct Launched {
     pub(super) run_dir: Folder,
 }
 
-impl Launched {
-    /// Ends the kernel at once.
-    pub(super) fn end(&mut self) -> Result<()> {
-        self.group.kill();
-        self.group.wait().doing("waiting for", "the kernel").map(drop)
-    }
-}
-
 /// Starts the kernel. `memory` is where a um kernel's lies.
 pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) -> Result<Launched> {
     let run_dir = run_dir::make()?;

@@ -99,14 +99,14 @@ impl Watch {
         let status = match end {
             End::Gone(status) => Some(status),
             End::Kill(error) => {
-                self.launched.end()?;
+                self.launched.group.end().doing("waiting for", "the kernel")?;
                 if let Some(error) = error {
                     return Err(error);
                 }
                 None
             }
             End::Unwanted => {
-                self.launched.end()?;
+                self.launched.group.end().doing("waiting for", "the kernel")?;
                 // What a shell says of a program that SIGPIPE ended.
                 return Ok(Self::outcome(128 + 13, Default::default()));
             }

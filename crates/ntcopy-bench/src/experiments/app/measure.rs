@@ -14,8 +14,8 @@ use crate::run::schedule::Schedule;
 use crate::run::{CpuClock, Failure, Patience, ns, stay_on};
 use crate::sample::driver::{Groups, Lanes, available};
 use crate::sample::{
-    At, Bootable, CLIENT_AND_SERVER, Context, Experiment, Halt, MeasureError, Needs, Outcome, Recording, cpu_phases,
-    named,
+    At, Bootable, CLIENT_AND_SERVER, Context, Experiment, Halt, MeasureError, Needs, Outcome,
+    Recording, cpu_phases, named,
 };
 use ntcopy_judge::stats::{P99, rate};
 use ntcopy_record::{ExperimentKind, Mode, Sample};

@@ -17,7 +17,7 @@ use crate::experiment::bulk::PAGE_BYTES;
 use crate::experiment::{with_baseline, words};
 use crate::plan::bulk::check_pages;
 use crate::plan::error::check_pairs;
-use crate::plan::{PlanError, modes, or, params};
+use crate::plan::{PlanError, or, params};
 use crate::run::{Failure, ns};
 use crate::sample::driver::{At, Context, Experiment, Groups, Halt, Lanes, Recording, index};
 use crate::sample::{Bootable, MeasureError, Needs, Outcome, named};
@@ -116,6 +116,8 @@ pub fn plan(settings: &Settings) -> Result<ForkPlan, PlanError> {
     let defaults = &all.fork;
     let buffers = or(&settings.buffer_bytes, &defaults.buffer_bytes);
     check_pages(&buffers)?;
+    let mode = |name: &String| name.parse().map_err(|why| format!("--modes {why}"));
+    let asked = settings.modes.iter().map(mode).collect::<Result<Vec<ForkMode>, String>>()?;
     let mut cells = Vec::new();
     for &user in User::ALL {
         for &usage in Use::ALL {
@@ -125,7 +127,7 @@ pub fn plan(settings: &Settings) -> Result<ForkPlan, PlanError> {
     }
     Ok(ForkPlan {
         cells,
-        modes: with_baseline(ForkMode::Temporal, &modes(&settings.modes, &defaults.modes)?),
+        modes: with_baseline(ForkMode::Temporal, &or(&asked, &defaults.modes)),
         pairs: check_pairs(settings.pairs.unwrap_or(all.pairs))?,
         sample: Duration::from_millis(defaults.sample_ms),
         warm_up: Duration::from_millis(defaults.warm_up_ms),
@@ -149,8 +151,7 @@ impl Experiment for ForkPlan {
 
 impl Bootable for ForkPlan {
     fn needs(&self) -> Needs {
-        let length = [self.sample + self.warm_up].into_iter();
-        Needs::new(self.samples(), self.memory_bytes(), length)
+        Needs::new(self.samples(), self.memory_bytes(), [self.sample + self.warm_up].into_iter())
     }
 }
 

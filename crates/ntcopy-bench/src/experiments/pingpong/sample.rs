@@ -34,8 +34,7 @@ impl Experiment for PingPongPlan {
 
 impl Bootable for PingPongPlan {
     fn needs(&self) -> Needs {
-        let length = [self.sample + self.warm_up].into_iter();
-        Needs::new(self.samples(), self.memory_bytes(), length)
+        Needs::new(self.samples(), self.memory_bytes(), [self.sample + self.warm_up].into_iter())
     }
 }
 

@@ -182,10 +182,6 @@ impl RunningProgram {
         Ok(listening::names(&self.family()?))
     }
 
-    pub fn runs(&mut self) -> Result<bool, Failure> {
-        Ok(self.group.try_wait().map_err(Failure::io("cannot wait"))?.is_none())
-    }
-
     /// Waits for its end, which has to be a good one.
     pub fn finish(mut self, patience: Patience<'_>) -> Result<Ended, Failure> {
         match self.ends_within(patience)? {
@@ -217,7 +213,7 @@ impl RunningProgram {
     }
 
     fn ended(mut self, took: Duration) -> Result<Ended, Failure> {
-        let status = self.status()?;
+        let status = self.group.wait().map_err(Failure::io("cannot wait for the program"))?;
         if !status.success() {
             return Err(self.failure(&how_it_ended(status)));
         }
@@ -283,12 +279,8 @@ impl RunningProgram {
 
     /// Asks a server to end, and waits a little for that.
     pub fn goodbye(mut self) -> Result<(), Failure> {
-        if self.runs()? {
-            // It may have ended just now, and then nothing is lost.
-            self.group.ask_to_end();
-            self.ends_within(Patience { limit: GOODBYE, stop: &Stop::default() })?;
-        }
-        Ok(())
+        self.group.ask_to_end();
+        self.ends_within(Patience { limit: GOODBYE, stop: &Stop::default() }).map(drop)
     }
 
     /// How it ended, in its own words, if it is gone.
@@ -317,10 +309,6 @@ impl RunningProgram {
             stop.check()?;
         }
         Ok(ended.map(|_| self.began.elapsed()))
-    }
-
-    fn status(&mut self) -> Result<ExitStatus, Failure> {
-        self.group.wait().map_err(Failure::io("cannot wait for the program"))
     }
 
     fn failure(&mut self, what: &str) -> Failure {

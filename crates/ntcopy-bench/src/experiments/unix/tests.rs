@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::plan::sysctls;
-use crate::sample::needs::OVERHEAD;
 use crate::sample::Bootable as _;
+use crate::sample::needs::OVERHEAD;
 
 fn rounds(sockets: &[u32]) -> Settings {
     Settings { sockets: sockets.to_vec(), ..Settings::default() }

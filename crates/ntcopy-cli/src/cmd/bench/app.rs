@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use ntcopy_bench::experiments::app::{self, AppMode, AppPlan, Hinting, LargeRate, Settings};
 use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::plan::{Cpus, PlanError};
-use ntcopy_record::{ExperimentKind, Record, Unavailable};
+use ntcopy_record::{ExperimentKind, Record};
 
 use super::against::{AgainstArgs, KernelPair};
 use super::args::Common;
@@ -125,8 +125,6 @@ pub fn run(common: &Common, args: &AppArgs) -> anyhow::Result<ExitCode> {
         Err(_) if common.list => PathBuf::new(),
         Err(why) => return Err(not_available(why)),
     };
-    let is_asked =
-        |line: &Unavailable| args.settings.modes.iter().any(|mode| mode.as_str() == line.mode);
     let launch = Launch {
         common,
         experiment: ExperimentKind::App,
@@ -135,7 +133,7 @@ pub fn run(common: &Common, args: &AppArgs) -> anyhow::Result<ExitCode> {
         worker_args: Vec::new(),
         against: args.boots(common),
         plan: &|cpus| args.plan(&program, cpus),
-        is_asked: &is_asked,
+        is_asked: &super::names(&args.settings.modes),
     };
     launch.run()
 }

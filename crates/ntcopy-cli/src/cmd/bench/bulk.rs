@@ -8,7 +8,7 @@ use ntcopy_bench::experiments::{memcpy, memset, order};
 use ntcopy_bench::plan::PlanError;
 use ntcopy_bench::plan::bulk::{BulkPlan, Resources};
 use ntcopy_bench::run;
-use ntcopy_record::{ExperimentKind, Unavailable};
+use ntcopy_record::ExperimentKind;
 
 use super::args::Common;
 use super::launch::Runner;
@@ -104,5 +104,5 @@ pub fn run(
     }
     let mut here = Runner::from(common);
     here.options.worker_args = super::process_args("worker");
-    here.measure(&plan, &|line: &Unavailable| named.contains(&line.mode))
+    here.measure(&plan, &super::names(named))
 }

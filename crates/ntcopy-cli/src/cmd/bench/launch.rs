@@ -13,9 +13,7 @@ use ntcopy_bench::guest::{self, GuestError, Request};
 use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run::{self, Stop};
-use ntcopy_bench::sample::{
-    self, Bootable, Experiment, MeasureError, Needs, Options, Progress,
-};
+use ntcopy_bench::sample::{self, Bootable, Experiment, MeasureError, Needs, Options, Progress};
 use ntcopy_judge::{Judged, judge};
 use ntcopy_kernel::Kind;
 use ntcopy_kernel::boot::HostCpus;

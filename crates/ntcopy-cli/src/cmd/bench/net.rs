@@ -4,12 +4,13 @@
 use std::process::ExitCode;
 
 use ntcopy_bench::experiments::{net, pingpong};
-use ntcopy_bench::sample::Bootable;
 use ntcopy_bench::plan::{Cpus, PlanError};
+use ntcopy_bench::sample::Bootable;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::args::Common;
 use super::launch::{IsAsked, KernelCpus, Launch};
+use super::names;
 
 pub const NET_EXAMPLES: &str = "\
 Examples:
@@ -44,16 +45,13 @@ copied non-temporally: there the modes show what asking costs.";
 
 pub fn net(common: &Common, settings: &net::Settings) -> anyhow::Result<ExitCode> {
     // A mode that says nothing of one family may well be had in another.
-    let is_asked = |line: &Unavailable| {
-        line.cell.is_none() && settings.modes.iter().any(|mode| mode.as_str() == line.mode)
-    };
+    let is_asked = |line: &Unavailable| line.cell.is_none() && names(&settings.modes)(line);
     served(common, ExperimentKind::Net, &|cpus| net::plan(settings, cpus), &is_asked)
 }
 
 pub fn pingpong(common: &Common, settings: &pingpong::Settings) -> anyhow::Result<ExitCode> {
-    let is_asked =
-        |line: &Unavailable| settings.modes.iter().any(|mode| mode.as_str() == line.mode);
-    served(common, ExperimentKind::Pingpong, &|cpus| pingpong::plan(settings, cpus), &is_asked)
+    let plan = |cpus: &Cpus| pingpong::plan(settings, cpus);
+    served(common, ExperimentKind::Pingpong, &plan, &names(&settings.modes))
 }
 
 /// Measures a client and a server.

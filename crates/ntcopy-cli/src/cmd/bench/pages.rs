@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use ntcopy_bench::experiments::pages::fork;
 use ntcopy_bench::experiments::pages::{self, Form, Settings};
 use ntcopy_kernel::Kind;
-use ntcopy_record::{ExperimentKind, Unavailable};
+use ntcopy_record::ExperimentKind;
 
 use super::args::Common;
 use super::launch::{KernelCpus, Launch};
@@ -67,7 +67,7 @@ pub fn run(common: &Common, settings: &Settings) -> anyhow::Result<ExitCode> {
         worker_args: Vec::new(),
         against: None,
         plan: &|_| fork::plan(settings),
-        is_asked: &|line: &Unavailable| settings.modes.contains(&line.mode),
+        is_asked: &super::names(&settings.modes),
     };
     launch.run()
 }

@@ -1,6 +1,7 @@
 //! The findings for people: short sections, aligned, 80 columns.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use ntcopy::cpu::{Cache, FEATURES, Feature, Use};
 use ntcopy_bench::hardware::Resctrl;
@@ -160,5 +161,5 @@ fn counters(out: &mut String, found: &Findings) {
     for counter in &found.counters {
         row(out, &counter.name, &meaning(counter));
     }
-    row(out, "resctrl", Resctrl::here().meaning());
+    row(out, "resctrl", Resctrl::of(Path::new("/")).meaning());
 }

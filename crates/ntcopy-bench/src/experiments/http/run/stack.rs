@@ -133,10 +133,6 @@ impl Running {
         })
     }
 
-    pub fn way(&self) -> Way {
-        self.way
-    }
-
     pub(super) fn target(&self) -> Target {
         self.target
     }
