@@ -127,6 +127,21 @@ pub struct Settings {
     pub quick: bool,
 }
 
+impl Settings {
+    /// What one boot measures of two that are compared, briefly.
+    pub fn of_one_boot(mut self, modes: Vec<AppMode>, _is_module: bool) -> Settings {
+        if self.connections.is_empty() {
+            self.connections = vec![16, 64];
+        }
+        if self.large_rates.is_empty() {
+            self.large_rates = vec![LargeRate::BytesPerSecond(1_000_000_000)];
+        }
+        (self.modes, self.quick, self.one_boot) = (modes, true, true);
+        self.pairs = Some(defaults(true).pairs);
+        self
+    }
+}
+
 fn small_rate(text: &str) -> Result<Rate, String> {
     match text.parse() {
         Ok(Rate::Off) => Err("without multigets nothing is measured".to_owned()),

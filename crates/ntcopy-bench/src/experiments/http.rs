@@ -213,6 +213,22 @@ pub struct Settings {
     pub quick: bool,
 }
 
+impl Settings {
+    /// What one boot measures of two that are compared, briefly.
+    pub fn one_boot(mut self, modes: Vec<HttpMode>, _is_module: bool) -> Settings {
+        let usual = defaults(false);
+        if !self.quick && self.object_bytes.is_empty() {
+            self.object_bytes.clone_from(&usual.object_bytes);
+        }
+        if !self.quick && self.connections.is_empty() {
+            self.connections.clone_from(&usual.connections);
+        }
+        (self.modes, self.quick) = (modes, true);
+        (self.pairs, self.rate) = (Some(defaults(true).pairs), Some(Rate::Off));
+        self
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpCell {
     pub object_bytes: u64,

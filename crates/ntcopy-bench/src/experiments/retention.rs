@@ -62,6 +62,11 @@ impl Settings {
         modes
     }
 
+    /// What one boot measures of two that are compared, briefly.
+    pub fn one_boot(self, modes: Vec<Mode>, _is_module: bool) -> Settings {
+        Settings { modes, quick: true, pairs: Some(defaults(true).pairs), ..self }
+    }
+
     pub fn cells(&self) -> Vec<(u32, u64)> {
         if self.sockets.is_empty() && self.object_bytes.is_empty() {
             return defaults(self.quick).cells.clone();

@@ -137,6 +137,32 @@ impl Settings {
         with_baseline(Mode::Plain, &asked)
     }
 
+    /// What one boot measures of two that are compared, briefly.
+    pub fn one_boot(mut self, modes: Vec<Mode>, is_module: bool) -> Settings {
+        let (sockets, object_bytes) = match is_module {
+            true => (vec![1, 32, 128], vec![1 << 20]),
+            false => (vec![1, 16], vec![4 << 10, 64 << 10, 1 << 20]),
+        };
+        (self.modes, self.quick, self.pairs) = (modes, true, Some(5));
+        if self.beside.is_empty() {
+            if self.sockets.is_empty() && !self.sweep {
+                self.sockets = sockets;
+            }
+            if self.object_bytes.is_empty() {
+                self.object_bytes = object_bytes;
+            }
+            if self.dataset_bytes.is_empty() {
+                self.dataset_bytes = vec![1 << 20];
+            }
+        }
+        self
+    }
+
+    /// Whether sender and reader take turns.
+    pub fn is_in_rounds(&self) -> bool {
+        self.sweep || !self.sockets.is_empty() || !self.beside.is_empty()
+    }
+
     pub fn pairs(&self) -> u32 {
         let defaults = defaults(self.quick);
         self.pairs.unwrap_or(if self.sweep { defaults.sweep.pairs } else { defaults.pairs })
@@ -185,9 +211,8 @@ fn check(settings: &Settings) -> Result<(), PlanError> {
 
 /// What only some families do.
 fn check_family(settings: &Settings) -> Result<(), PlanError> {
-    let free = settings.sockets.is_empty() && settings.beside.is_empty() && !settings.sweep;
     for family in settings.families() {
-        let what = if free && family != Family::Unix {
+        let what = if !settings.is_in_rounds() && family != Family::Unix {
             "measured in rounds only: say --sockets LIST or --sweep"
         } else if family.is_datagram() && settings.modes.contains(&Mode::Vmsplice) {
             "pages cannot be spliced into datagrams of a size that one chooses: leave vmsplice out"

@@ -36,10 +36,12 @@ impl AgainstArgs {
         &self,
         asked: &S,
         modes: &[M],
-        one_boot: impl Fn(S, Vec<M>, &Against) -> S,
+        one_boot: impl Fn(S, Vec<M>, bool) -> S,
     ) -> S {
         match (self.modes(modes), &self.against) {
-            (Some(modes), Some(against)) => one_boot(asked.clone(), modes, against),
+            (Some(modes), Some(against)) => {
+                one_boot(asked.clone(), modes, *against == Against::Module)
+            }
             _ => asked.clone(),
         }
     }

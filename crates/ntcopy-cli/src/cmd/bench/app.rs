@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ntcopy_bench::experiments::app::{self, AppMode, AppPlan, Hinting, LargeRate, Settings};
-use ntcopy_bench::guest::against::Against;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_record::{ExperimentKind, Record};
 
@@ -57,21 +56,6 @@ pub struct AppArgs {
     library: Option<PathBuf>,
 }
 
-/// What one boot measures of two that are compared, briefly.
-fn one_boot(mut settings: Settings, modes: Vec<AppMode>, _: &Against) -> Settings {
-    if settings.connections.is_empty() {
-        settings.connections = vec![16, 64];
-    }
-    if settings.large_rates.is_empty() {
-        settings.large_rates = vec![LargeRate::BytesPerSecond(1_000_000_000)];
-    }
-    settings.modes = modes;
-    settings.quick = true;
-    settings.one_boot = true;
-    settings.pairs = Some(app::defaults(true).pairs);
-    settings
-}
-
 /// What multigets all boots after the first are offered.
 fn multigets(first: &Record) -> Vec<OsString> {
     let per_s = app::settled_per_s(first);
@@ -87,7 +71,8 @@ impl AppArgs {
 
     fn plan(&self, program: &Path, cpus: &Cpus) -> Result<AppPlan, PlanError> {
         let hinting: BTreeMap<AppMode, Hinting> = [(AppMode::Hinted, self.hinted(program))].into();
-        let settings = self.against.settings(&self.settings, &self.settings.modes, one_boot);
+        let settings =
+            self.against.settings(&self.settings, &self.settings.modes, Settings::of_one_boot);
         app::plan(&settings, program.to_path_buf(), hinting, cpus)
     }
 

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiments::http::{self, HttpMode, Rate, Settings};
-use ntcopy_bench::guest::against::Against;
+use ntcopy_bench::experiments::http::{self, HttpMode, Settings};
 use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::against::AgainstArgs;
@@ -48,22 +47,6 @@ pub struct HttpArgs {
     against: AgainstArgs,
 }
 
-/// What one boot measures of two that are compared, briefly.
-fn one_boot(mut settings: Settings, modes: Vec<HttpMode>, _: &Against) -> Settings {
-    let defaults = http::defaults(false);
-    if !settings.quick && settings.object_bytes.is_empty() {
-        settings.object_bytes.clone_from(&defaults.object_bytes);
-    }
-    if !settings.quick && settings.connections.is_empty() {
-        settings.connections.clone_from(&defaults.connections);
-    }
-    settings.modes = modes;
-    settings.quick = true;
-    settings.pairs = Some(http::defaults(true).pairs);
-    settings.rate = Some(Rate::Off);
-    settings
-}
-
 pub fn run(common: &Common, args: &HttpArgs) -> anyhow::Result<ExitCode> {
     // A stack that was named and is not installed, or a mode that was named.
     let is_asked = |line: &Unavailable| {
@@ -77,7 +60,7 @@ pub fn run(common: &Common, args: &HttpArgs) -> anyhow::Result<ExitCode> {
     if args.against.kernel().is_some() && args.settings.stacks.len() > 1 {
         return Err(usage("--against compares two kernels, and --stack can name one stack then"));
     }
-    let settings = args.against.settings(&args.settings, &args.settings.modes, one_boot);
+    let settings = args.against.settings(&args.settings, &args.settings.modes, Settings::one_boot);
     let launch = Launch {
         common,
         experiment: ExperimentKind::Http,

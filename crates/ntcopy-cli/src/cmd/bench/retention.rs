@@ -31,10 +31,7 @@ pub struct RetentionArgs {
 
 pub fn run(common: &Common, args: &RetentionArgs) -> anyhow::Result<ExitCode> {
     let asked = &args.settings.modes;
-    let settings = args.against.settings(&args.settings, asked, |settings, modes, _| {
-        let pairs = Some(retention::defaults(true).pairs);
-        Settings { modes, quick: true, pairs, ..settings }
-    });
+    let settings = args.against.settings(&args.settings, asked, Settings::one_boot);
     let launch = Launch {
         common,
         experiment: ExperimentKind::Retention,

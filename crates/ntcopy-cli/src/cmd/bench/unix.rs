@@ -2,9 +2,7 @@
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiment::Mode;
 use ntcopy_bench::experiments::unix::{self, Settings};
-use ntcopy_bench::guest::against::Against;
 use ntcopy_record::ExperimentKind;
 
 use super::against::AgainstArgs;
@@ -43,40 +41,13 @@ pub struct UnixArgs {
 impl UnixArgs {
     /// CPUs of a booted kernel. A round hands over, so one will do; a free run keeps two busy.
     fn kernel_cpus(&self) -> KernelCpus {
-        if self.in_rounds() { KernelCpus::OnePinned } else { KernelCpus::Free(2) }
+        let is_in_rounds = self.against.kernel().is_some() || self.settings.is_in_rounds();
+        if is_in_rounds { KernelCpus::OnePinned } else { KernelCpus::Free(2) }
     }
-
-    /// Whether sender and reader take turns.
-    fn in_rounds(&self) -> bool {
-        let Settings { sweep, sockets, beside, .. } = &self.settings;
-        let is_named = !sockets.is_empty() || !beside.is_empty();
-        *sweep || self.against.kernel().is_some() || is_named
-    }
-}
-
-/// What one boot measures of two that are compared, briefly.
-fn one_boot(mut settings: Settings, modes: Vec<Mode>, against: &Against) -> Settings {
-    let (sockets, object_bytes) = match against {
-        Against::Module => (vec![1, 32, 128], vec![1 << 20]),
-        _ => (vec![1, 16], vec![4 << 10, 64 << 10, 1 << 20]),
-    };
-    settings.modes = modes;
-    settings.quick = true;
-    settings.pairs = Some(5);
-    if settings.sockets.is_empty() && settings.beside.is_empty() && !settings.sweep {
-        settings.sockets = sockets;
-    }
-    if settings.object_bytes.is_empty() && settings.beside.is_empty() {
-        settings.object_bytes = object_bytes;
-    }
-    if settings.dataset_bytes.is_empty() && settings.beside.is_empty() {
-        settings.dataset_bytes = vec![1 << 20];
-    }
-    settings
 }
 
 pub fn run(common: &Common, args: &UnixArgs) -> anyhow::Result<ExitCode> {
-    let settings = args.against.settings(&args.settings, &args.settings.modes, one_boot);
+    let settings = args.against.settings(&args.settings, &args.settings.modes, Settings::one_boot);
     let launch = Launch {
         common,
         experiment: ExperimentKind::Unix,
