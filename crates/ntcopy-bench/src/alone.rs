@@ -13,7 +13,7 @@ use rustix::net::{
     socket_with, sockopt,
 };
 
-/// So many at one time notice each other.
+/// How many measurements at one time notice each other.
 const PLACES: u32 = 16;
 /// Others that may come before this one looks.
 const BACKLOG: i32 = 128;

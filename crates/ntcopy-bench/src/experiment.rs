@@ -25,7 +25,7 @@ pub(crate) fn read<D: serde::de::DeserializeOwned>(defaults: &str, is_quick: boo
     table.try_into().expect("defaults are whole")
 }
 
-/// Of two settings, `name` and `quick_name`, leaves the one that is asked for, as `name`.
+/// Leaves one of two settings, `name` and `quick_name`: the one that is asked for, as `name`.
 fn choose(table: &mut toml::Table, is_quick: bool) {
     for name in table.keys().cloned().collect::<Vec<String>>() {
         if let Some(usual) = name.strip_prefix("quick_") {

@@ -82,7 +82,7 @@ pub struct Boot {
     pub mem_bytes: u64,
     /// Set before the command starts, as `net.core.ntcopy` or `net/core/ntcopy`.
     pub sysctls: Vec<(String, String)>,
-    /// Of the kernel's command line, beside ours.
+    /// Words of the kernel's command line, alongside ours.
     pub arguments: Vec<String>,
     pub host_cpus: HostCpus,
     /// The guest is killed when the command runs longer than this.

@@ -93,7 +93,7 @@ const NAMES: &[(Kind, &str)] = &[
     (Kind::X86(V6_12, Plain), "x86:6.12+plain"),
     (Kind::X86(V6_12, Module), "x86:6.12+module"),
 ];
-/// So many of them are listed; tests of the series and the module take the others, too.
+/// How many of them are listed; tests of the series and the module take the others, too.
 const LISTED: usize = 9;
 
 impl Kind {

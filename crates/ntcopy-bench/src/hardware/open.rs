@@ -16,7 +16,7 @@ pub struct Request {
     pub kind: u32,
     /// `perf_event_attr.config`.
     pub config: u64,
-    /// Of all that the thread starts as well.
+    /// Whether what the thread starts is counted, too.
     pub with_started: bool,
     /// In the kernel as well as in user space.
     pub kernel: bool,

@@ -8,7 +8,7 @@ use ntcopy_judge::stats::{self, MIN_PAIRS, Verdict};
 
 pub struct Pairs<'a> {
     looks: Looks,
-    /// Of fewer nothing is said, whatever the time.
+    /// Nothing is said of fewer pairs, whatever the time.
     fewest: u32,
     baseline: &'a str,
     /// Each mode's figure in each group that has one.

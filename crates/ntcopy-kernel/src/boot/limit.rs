@@ -39,7 +39,7 @@ pub(super) fn lowest(root: &Path) -> Option<Left> {
     mounts.lines().filter_map(|mount| of_mount(root, mount, &groups)).min()
 }
 
-/// Of a line of mountinfo, if it is of a hierarchy that has limits of memory.
+/// What a line of mountinfo leaves, if it is of a hierarchy that has limits of memory.
 fn of_mount(root: &Path, mount: &str, groups: &str) -> Option<Left> {
     let (place, kind) = mount.split_once(" - ")?;
     let mut place = place.split(' ').skip(3);
@@ -67,7 +67,7 @@ fn of_mount(root: &Path, mount: &str, groups: &str) -> Option<Left> {
 }
 
 impl Files {
-    /// Of one group.
+    /// What one group leaves.
     fn left(&self, group: &Path) -> Option<Left> {
         let text = |name: &str| fs::read_to_string(group.join(name)).ok();
         let number = |name: &str| text(name)?.trim().parse::<u64>().ok();

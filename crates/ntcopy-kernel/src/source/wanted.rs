@@ -84,7 +84,7 @@ pub(super) const FIX: &str = "Check the network and the sources of apt. NTCOPY_L
 /// How the name of a kernel ends that has the drivers of a virtual machine built in.
 const CLOUDS: &str = "-cloud-amd64";
 
-/// So many of a kernel's packages, the last, have what modules are built against.
+/// How many of a kernel's packages, the last ones, have what modules are built against.
 pub(crate) const HEADERS: usize = 3;
 
 /// What the name of a kernel that is not signed yet has.

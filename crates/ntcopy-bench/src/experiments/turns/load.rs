@@ -81,7 +81,7 @@ fn quantiles(text: &str, percent: u8) -> Vec<(&str, Result<f64, String>)> {
 pub fn taken_bytes(output: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(output).to_lowercase();
     let found: Vec<u64> = text.lines().filter_map(bytes_of).collect();
-    // Of several none is known to be the whole.
+    // Where there are several, none is known to be the whole.
     if let [bytes] = found[..] { Some(bytes) } else { None }
 }
 
@@ -140,7 +140,7 @@ fn labelled(line: &str, percent: u8, in_ms: bool) -> Option<f64> {
     duration_ms(rest.strip_prefix("in ").unwrap_or(rest)).or_else(bare)
 }
 
-/// Of the table of redis-benchmark, in milliseconds: `avg min p50 p95 p99 max`, and a line of
+/// Reads the table of redis-benchmark, in milliseconds: `avg min p50 p95 p99 max`, and a line of
 /// numbers below.
 fn below(title: &str, line: &str, percent: u8) -> Option<f64> {
     let name = format!("p{percent}");

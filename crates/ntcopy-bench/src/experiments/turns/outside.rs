@@ -17,12 +17,13 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// Of a server that is ready: its listeners hand the setting on to what they accept.
+    /// Sets the sockets of a server that is ready: its listeners hand the setting on to what they
+    /// accept.
     pub fn once(&self, pid: Pid, patience: Patience<'_>) -> Result<(), Failure> {
         start(&self.once, pid)?.finish(patience).map(drop)
     }
 
-    /// Of a program that makes its sockets while it runs; until the value is dropped.
+    /// Sets those of a program that makes them while it runs, until the value is dropped.
     pub fn follow(&self, pid: Pid) -> Result<RunningProgram, Failure> {
         start(&self.watch, pid)
     }

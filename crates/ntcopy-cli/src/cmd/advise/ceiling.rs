@@ -26,7 +26,7 @@ const STARTS: &str = "5";
 const OBJECTS: (u64, u64) = (64 << 10, 4 << 20);
 const MOST_CONNECTIONS: u64 = 64;
 const DATASET: &str = "64MiB";
-/// Of the records, beside those that count for advice: none has a hinted mode.
+/// The folder of these records, alongside those that count for advice: none has a hinted mode.
 const FOLDER: &str = "ceilings";
 
 /// What is measured.

@@ -78,7 +78,7 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
     let lasting = Duration::from_secs(options.seconds.into());
     let is_over = || stop.signal().is_some();
     loop {
-        // Of all processes together nobody asks how long sends are.
+        // Nobody asks how long the sends of all processes together are.
         let pids = if options.all { Vec::new() } else { pids(&watch.programs) };
         let looking = (!pids.is_empty()).then(|| (Looking::start(&pids), Sampling::start(&pids)));
         let seen = watch.look(lasting, &is_over).context("the kernel's socket diagnostics")?;

@@ -96,7 +96,7 @@ impl<P: Bootable> Launch<'_, P> {
     fn runner(&self) -> Runner {
         let mut runner = Runner::from(self.common);
         runner.options.worker_args.clone_from(&self.worker_args);
-        // Of two kernels each boot is one pair, so there is no budget for one.
+        // Where two kernels are compared each boot is one pair, so there is no budget for one.
         runner.options.budget = runner.options.budget.filter(|_| self.against.is_none());
         runner
     }

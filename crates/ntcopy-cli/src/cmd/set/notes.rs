@@ -24,7 +24,7 @@ pub struct Note {
     pub cookie: u64,
     pub found: c_int,
     pub set: c_int,
-    /// Of a listener: what it accepts has its number.
+    /// The address of a listener: what it accepts has its number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listens: Option<Address>,
 }
@@ -33,7 +33,7 @@ pub struct Note {
 #[derive(Default)]
 pub struct All {
     last: HashMap<u64, Note>,
-    /// Of listeners each: a connection may have a number that its listener had before.
+    /// All numbers of each listener: a connection may have one that its listener had before.
     listeners: Vec<Note>,
 }
 

@@ -45,9 +45,9 @@ pub struct Done {
     pub set: BTreeMap<(Family, bool), usize>,
     /// Had their number already.
     pub had: usize,
-    /// Of families that were not asked for.
+    /// Sockets of families that were not asked for.
     pub other_families: BTreeMap<Family, usize>,
-    /// Of kinds that the module cannot help.
+    /// Sockets of kinds that the module cannot help.
     pub not_taken: usize,
     /// Why, and how many.
     pub failed: BTreeMap<String, usize>,

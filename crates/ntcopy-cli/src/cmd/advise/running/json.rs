@@ -66,7 +66,7 @@ fn copy(share: &Result<Share, String>) -> Value {
     }
 }
 
-/// Of the family by which most is in flight.
+/// The send buffers of the family by which most is in flight.
 fn buffers(finding: &Finding<'_>) -> Value {
     finding.buffers().map_or(Value::Null, |full| {
         json!({

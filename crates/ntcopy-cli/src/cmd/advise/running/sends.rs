@@ -52,7 +52,7 @@ fn counted(before: Option<Counters>, after: Option<Counters>) -> Option<Sends> {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Sends {
     Traced(Lengths),
-    /// Of the sockets that opted in, in all of its network namespace.
+    /// Counted on the sockets that opted in, in all of its network namespace.
     Counted {
         bytes: u64,
         hinted_bytes: u64,

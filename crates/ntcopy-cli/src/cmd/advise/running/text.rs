@@ -13,7 +13,7 @@ use ntcopy_report::text::{about_size, percent, wrapped};
 use super::sends::Sends;
 use super::{Finding, Full, readers, touchers};
 
-/// Of all processes, so many are listed.
+/// How many of all processes are listed.
 const LISTED: usize = 20;
 /// A send buffer that most responses fit in.
 const ROOMY: u64 = 1 << 20;
@@ -268,7 +268,7 @@ fn advice(finding: &Finding<'_>) -> String {
     out
 }
 
-/// Of an idle program, or of one whose sends have the answer.
+/// What is said of an idle program, or of one whose sends have the answer.
 fn without_records(finding: &Finding<'_>) -> String {
     let is_short = finding.sends.as_ref().and_then(Sends::is_large) == Some(false);
     let read_at_once = "What it sends is read at once: little of it is in flight at a time. What a \
