@@ -76,8 +76,8 @@ pub(super) fn launch(boot: &Boot, mut spec: Spec, memory: Option<&Directory>) ->
                 helper = Some(serve(boot, path)?);
             }
             let mut command = Command::new(qemu::PROGRAM);
-            let kernel = (boot.kernel.as_path(), boot.kind);
-            command.args(qemu::arguments(kernel, share, boot.mem_bytes, boot.cpus, path, lines));
+            let Boot { kernel, kind, mem_bytes, cpus, .. } = boot;
+            command.args(qemu::arguments(kernel, *kind, *mem_bytes, *cpus, path, lines));
             command.arg("-append").arg(boot.qemu_arguments(share, path).join(" "));
             command
         }

@@ -50,8 +50,8 @@ fn tcg_machine(cpus: u32) -> [String; 4] {
 
 /// The machine's arguments. `fds` are its ends of the lines.
 pub(super) fn arguments(
-    (kernel, kind): (&Path, Kind),
-    share: Share,
+    kernel: &Path,
+    kind: Kind,
     mem_bytes: u64,
     cpus: u32,
     run_dir: &Path,
@@ -67,7 +67,7 @@ pub(super) fn arguments(
     let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
     add("-smp", cpus.to_string());
     add("-m", format!("{mem_kib}K"));
-    match share {
+    match Share::of(kind) {
         Share::NineP => {
             add("-machine", "q35".into());
             add("-fsdev", "local,id=root,path=/,security_model=none,multidevs=remap".into());
@@ -145,10 +145,9 @@ mod tests {
     use crate::kind::{Flavour, Release};
 
     fn line(kind: Kind, cpus: u32) -> String {
-        let kernel = (Path::new("/c/linux"), kind);
-        let (share, run_dir) = (Share::of(kind), Path::new("/tmp/run"));
-        let words = arguments(kernel, share, 512 << 20, cpus, run_dir, [7, 8, 9]);
-        [words, kernel_arguments(kind, share)].concat().join(" ")
+        let (kernel, run_dir) = (Path::new("/c/linux"), Path::new("/tmp/run"));
+        let words = arguments(kernel, kind, 512 << 20, cpus, run_dir, [7, 8, 9]);
+        [words, kernel_arguments(kind, Share::of(kind))].concat().join(" ")
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
             return Err(not_available("it ended before anything was seen"));
         }
         if options.ceiling {
-            return with_ceiling(&all, &seen, &notes, (is_json, &stop));
+            return with_ceiling(&all, &seen, &notes, is_json, &stop);
         }
         match (is_json, options.watch) {
             (true, false) => println!("{:#}", json::object(&all, &seen, &notes)),
@@ -117,7 +117,8 @@ fn with_ceiling(
     all: &[Finding<'_>],
     seen: &Seen,
     notes: &[String],
-    (is_json, stop): (bool, &Stop),
+    is_json: bool,
+    stop: &Stop,
 ) -> anyhow::Result<ExitCode> {
     let mut object = json::object(all, seen, notes);
     if !is_json {

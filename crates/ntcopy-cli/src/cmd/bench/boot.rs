@@ -12,10 +12,8 @@ pub fn measured(request: &Request) -> (u8, Option<i32>) {
     match guest::measure(request) {
         Ok(inside) => (complained(inside.code, &inside.complaints), None),
         Err(error) => {
-            let stopped = match error {
-                GuestError::Interrupted(signal) => Some(signal),
-                _ => None,
-            };
+            let stopped =
+                if let GuestError::Interrupted(signal) = error { Some(signal) } else { None };
             (failed(error), stopped)
         }
     }

@@ -236,7 +236,7 @@ impl Runner {
             Some(kernels) => kernels.measured(request)?,
             None => measured(request),
         };
-        self.booted(request, alone, (code, stopped), is_asked)
+        self.booted(request, alone, code, stopped, is_asked)
     }
 
     /// Measures pairs, each in a kernel that is booted for it, and says what the record shows.
@@ -252,15 +252,16 @@ impl Runner {
         let options = &Options { out: Some(request.place.clone()), ..self.options.clone() };
         let machine = machine::describe();
         let context = sample::Context { machine, options, stop, progress };
-        let ended = outcome_of(blocks::measure(request, context, pairs, block))?;
-        self.booted(request, alone, ended, &|_| false)
+        let (code, stopped) = outcome_of(blocks::measure(request, context, pairs, block))?;
+        self.booted(request, alone, code, stopped, &|_| false)
     }
 
     fn booted(
         &self,
         request: &Request,
         alone: Option<Alone>,
-        (code, stopped): (u8, Option<i32>),
+        code: u8,
+        stopped: Option<i32>,
         is_asked: IsAsked<'_>,
     ) -> anyhow::Result<ExitCode> {
         // Without a record the inside, or the error, has said why.

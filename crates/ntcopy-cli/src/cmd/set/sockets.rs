@@ -34,7 +34,8 @@ impl Socket {
         way: &Way,
         pid: Pid,
         holder: &Rc<Holder>,
-        (number, inode): (RawFd, u64),
+        number: RawFd,
+        inode: u64,
     ) -> io::Result<Socket> {
         let (cookie, bytes) = holder.hold(number, hold::cookie, |socket, _| way.number(socket))?;
         let (kind, listens) = holder.kind(number)?;
@@ -113,7 +114,7 @@ impl Looks {
                 Some(holder) => holder,
                 None => holder.insert(Rc::new(open(process)?)),
             };
-            match Socket::look(way, process.pid, holder, (number, inode)) {
+            match Socket::look(way, process.pid, holder, number, inode) {
                 Ok(socket) => {
                     self.seen.insert(socket.inode);
                     found.push(socket);
