@@ -1,8 +1,15 @@
 //! What experiments ask of the same kind: modes, families, loads, ways to copy. Data only.
 
-/// Defines `defaults()` of an experiment: its `DEFAULTS_TOML`, read once, as its `Defaults`.
+/// Defines `defaults()` of the experiment of this name: its file, read once, as its `Defaults`.
 macro_rules! reads_defaults {
-    () => {
+    ($name:literal) => {
+        pub const DEFAULTS_TOML: &str = include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../bench/experiments/",
+            $name,
+            ".toml"
+        ));
+
         /// The defaults, with those of `--quick` in the place of others if it is given.
         pub fn defaults(is_quick: bool) -> &'static Defaults {
             use std::sync::LazyLock;

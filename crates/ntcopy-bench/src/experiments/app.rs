@@ -29,8 +29,6 @@ use crate::plan::error::{check_connections, check_pairs, check_zeros, two_places
 use crate::plan::messages::TWO_CPUS;
 use crate::plan::{Cpus, PlanError, or, params};
 
-pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/app.toml");
-
 /// Connections beyond this are more than memcached takes as it comes.
 const MOST_CONNECTIONS: u32 = 900;
 /// The number of values that the digits of a key can tell apart.
@@ -93,7 +91,7 @@ pub struct Defaults {
     pub warm_up_ms: u64,
 }
 
-reads_defaults!();
+reads_defaults!("app");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default)]

@@ -15,8 +15,6 @@ pub use crate::experiment::{LoadForm as HttpForm, Rate};
 use crate::plan::error::{check_connections, check_pairs, check_sizes, check_zeros, places};
 use crate::plan::{Cpus, PlanError, Sysctl, or, params};
 
-pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/http.toml");
-
 /// More would measure the descriptor tables of three processes.
 const MOST_CONNECTIONS: u32 = 4096;
 /// What a connection over the loopback holds at most, in both directions' buffers.
@@ -154,7 +152,7 @@ pub struct Defaults {
     pub open: Times,
 }
 
-reads_defaults!();
+reads_defaults!("http");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]

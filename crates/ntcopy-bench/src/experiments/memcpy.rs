@@ -12,8 +12,6 @@ use crate::plan::bulk::{BulkCell, BulkPlan, Resources, check_sizes, threads, way
 use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, or};
 
-pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/memcpy.toml");
-
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
@@ -29,7 +27,7 @@ pub struct Defaults {
     pub pairs: u32,
 }
 
-crate::experiment::reads_defaults!();
+crate::experiment::reads_defaults!("memcpy");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]

@@ -18,8 +18,6 @@ const MOST_CONNECTIONS: u32 = 2048;
 const SOCKETS_BYTES: u64 = 512 << 10;
 const WITH_VETH: &str = "say --veth too";
 
-pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/net.toml");
-
 pub const FAMILIES: [Family; 5] =
     [Family::Tcp, Family::Tcp6, Family::Udp, Family::Udp6, Family::UdpGso];
 
@@ -40,7 +38,7 @@ pub struct Defaults {
     pub open: Times,
 }
 
-reads_defaults!();
+reads_defaults!("net");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]

@@ -10,8 +10,6 @@ use crate::plan::bulk::{BulkCell, BulkPlan, Resources, check_sizes, ways};
 use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, or};
 
-pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/order.toml");
-
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
@@ -23,7 +21,7 @@ pub struct Defaults {
     pub pairs: u32,
 }
 
-crate::experiment::reads_defaults!();
+crate::experiment::reads_defaults!("order");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]

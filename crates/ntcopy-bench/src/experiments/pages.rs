@@ -16,8 +16,6 @@ use crate::plan::bulk::{BulkCell, BulkPlan, Resources, check_pages, ways};
 use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, or};
 
-pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pages.toml");
-
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
@@ -41,7 +39,7 @@ pub struct PagesDefaults {
     pub sample_ms: u64,
 }
 
-reads_defaults!();
+reads_defaults!("pages");
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]

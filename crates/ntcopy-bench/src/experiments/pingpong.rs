@@ -13,8 +13,6 @@ use crate::plan::error::{check_pairs, check_sizes, places};
 use crate::plan::messages::{Between, Sides, TWO_CPUS, fits_datagram};
 use crate::plan::{Cpus, PlanError, or, params};
 
-pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/pingpong.toml");
-
 pub const FAMILIES: [Family; 5] =
     [Family::Unix, Family::Tcp, Family::Tcp6, Family::Udp, Family::Udp6];
 
@@ -36,7 +34,7 @@ pub struct Defaults {
     pub pairs: u32,
 }
 
-reads_defaults!();
+reads_defaults!("pingpong");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq)]

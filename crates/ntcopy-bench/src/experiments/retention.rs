@@ -10,8 +10,6 @@ use crate::experiment::{Family, LINE_BYTES, Mode, reads_defaults, size, with_bas
 use crate::plan::error::{check_pairs, check_sizes, pin};
 use crate::plan::{CellPlan, CpuPair, Cpus, Form, PlanError, SendsPlan, or};
 
-pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/retention.toml");
-
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
@@ -24,7 +22,7 @@ pub struct Defaults {
     pub sample_ms: u64,
 }
 
-reads_defaults!();
+reads_defaults!("retention");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]

@@ -13,8 +13,6 @@ use crate::experiment::{Family, Mode, reads_defaults, size, with_baseline};
 use crate::plan::error::{check_pairs, check_sizes, check_zeros, pin};
 use crate::plan::{CellPlan, CpuPair, Cpus, Form, PlanError, SendsPlan, Small, or};
 
-pub const DEFAULTS_TOML: &str = include_str!("../../../../bench/experiments/unix.toml");
-
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
@@ -60,7 +58,7 @@ pub struct FreeDefaults {
     pub sample_ms: u64,
 }
 
-reads_defaults!();
+reads_defaults!("unix");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
