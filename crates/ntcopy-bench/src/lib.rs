@@ -9,6 +9,7 @@
 pub mod alone;
 pub mod c_library;
 pub mod calibrate;
+pub mod cpu;
 pub mod experiment;
 pub mod experiments;
 pub mod guest;

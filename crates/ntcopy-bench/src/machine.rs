@@ -9,12 +9,12 @@ mod topology;
 
 use std::fs;
 
-use ntcopy::cpu::Cpu;
 use ntcopy_kernel::boot::HUGE_PAGES_VARIABLE;
 use ntcopy_record::{Cache, Machine, Topology};
 use serde::{Deserialize, Serialize};
 
 use crate::c_library::Libc;
+use crate::cpu;
 use crate::hardware::{self, KIND_VARIABLE};
 use crate::tcp;
 
@@ -62,7 +62,7 @@ impl HostFacts {
 }
 
 pub fn describe() -> Machine {
-    let cpu = Cpu::detect();
+    let cpu = cpu::detect();
     let libc = Libc::detect();
     let host = HostFacts::passed_in().unwrap_or_else(HostFacts::detect);
     let caches = if cpu.caches.is_empty() { &cpu.sysfs_caches } else { &cpu.caches };

@@ -5,7 +5,6 @@
 //! C libraries read, is kept beside them ([`Cpu::legacy_l3_bytes`]).
 
 mod features;
-mod sysfs;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -76,7 +75,8 @@ pub struct Cpu {
     /// Caches as CPUID's modern leaf says (Intel 4, AMD `0x8000_001D`), innermost first. Empty
     /// where the CPU has no such leaf.
     pub caches: Vec<Cache>,
-    /// Caches of CPU 0 as the kernel says in sysfs, innermost first. Empty without sysfs.
+    /// Caches of CPU 0 as the kernel says in sysfs, innermost first, where whoever asks reads that:
+    /// the library does not.
     pub sysfs_caches: Vec<Cache>,
     /// Bytes of the level-3 cache by AMD's leaf `0x8000_0006`, where it says any: those of the whole
     /// socket, not of the share that a CPU sees.
@@ -90,11 +90,10 @@ impl Cpu {
     pub fn detect() -> Cpu {
         let mut cpu = Cpu::by_cpuid();
         cpu.features = features::detect();
-        cpu.sysfs_caches = sysfs::caches();
         cpu
     }
 
-    /// What CPUID says, without a look at sysfs.
+    /// What CPUID says.
     pub(crate) fn by_cpuid() -> Cpu {
         #[cfg(target_arch = "x86_64")]
         return x86::read(raw_cpuid::CpuIdReaderNative);

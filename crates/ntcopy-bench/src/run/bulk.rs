@@ -15,7 +15,6 @@ mod work;
 mod worker;
 
 use memmap2::{Advice, MmapMut};
-use ntcopy::cpu::Cpu;
 
 use crate::plan::bulk::Resources;
 use crate::run::memory::{available_bytes, map};
@@ -43,7 +42,7 @@ pub fn resources() -> Result<Resources, Failure> {
     Ok(Resources {
         cpus: cpus()?.allowed,
         available_bytes: available_bytes(),
-        llc_bytes: Cpu::detect().llc_bytes(),
+        llc_bytes: crate::cpu::detect().llc_bytes(),
     })
 }
 

@@ -4,7 +4,6 @@ mod calibrate;
 
 use std::process::ExitCode;
 
-use ntcopy::cpu::Cpu;
 use ntcopy_bench::experiments::footprint::{Call, FootprintPlan, Level, TABLE};
 use ntcopy_bench::sample::Needs;
 use ntcopy_record::{ExperimentKind, Unavailable};
@@ -83,7 +82,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn plan(args: &Args) -> anyhow::Result<FootprintPlan> {
-    let cpu = Cpu::detect();
+    let cpu = ntcopy_bench::cpu::detect();
     let l2 = cpu.caches.iter().find(|cache| cache.level == 2 && cache.kind.name() != "instruction");
     let calls = match args.calls.is_empty() {
         true => TABLE.iter().map(|kind| kind.by_default()).collect(),

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use ntcopy::cpu::Cpu;
 use ntcopy::socket::{self, Support};
 use ntcopy_bench::c_library::Libc;
-use ntcopy_bench::machine;
+use ntcopy_bench::{cpu, machine};
 use ntcopy_record::HardwareCounter;
 use ntcopy_record::units::about_size;
 use serde::Serialize;
@@ -73,7 +73,7 @@ pub struct Warning {
 
 impl Findings {
     fn gather() -> Findings {
-        let (cpu, libc) = (Cpu::detect(), Libc::detect());
+        let (cpu, libc) = (cpu::detect(), Libc::detect());
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         Findings {
             warnings: warnings(&cpu, &libc, &cpuinfo),
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_cache_that_nothing_tells_is_said_with_who_guesses() {
-        let (mut cpu, mut libc) = (Cpu::detect(), Libc::detect());
+        let (mut cpu, mut libc) = (cpu::detect(), Libc::detect());
         libc.name = "glibc".into();
         (libc.memcpy_nt_threshold_bytes, libc.memcpy_threshold_chosen) = (Some(384 << 10), false);
         let mut without = |level: u8| {

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use ntcopy::cpu::Cpu;
 use ntcopy_bench::c_library::{Libc, corrected_threshold_bytes};
 use ntcopy_bench::experiments::{memcpy, memset, order};
 use ntcopy_bench::plan::PlanError;
@@ -74,7 +73,7 @@ pub fn order(common: &Common, settings: &order::Settings) -> anyhow::Result<Exit
 /// such threshold.
 fn tuned_threshold_bytes(asked: Option<u64>, own: fn(&Libc) -> Option<u64>) -> Option<u64> {
     let libc = Libc::detect();
-    let from_cpuid = || Cpu::detect().l3_bytes().map(corrected_threshold_bytes);
+    let from_cpuid = || ntcopy_bench::cpu::detect().l3_bytes().map(corrected_threshold_bytes);
     asked.or_else(from_cpuid).filter(|bytes| *bytes > 0 && own(&libc).is_some())
 }
 

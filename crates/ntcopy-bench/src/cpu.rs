@@ -1,15 +1,17 @@
-//! Caches as the kernel describes them.
+//! The CPU, with its caches as the kernel describes them.
 
 use std::fs;
 use std::path::Path;
 
-use super::{Cache, CacheKind};
+use ntcopy::cpu::{Cache, CacheKind, Cpu};
 
 const CPU0: &str = "/sys/devices/system/cpu/cpu0/cache";
 
-/// The caches of CPU 0, innermost first; empty where the kernel says nothing.
-pub(super) fn caches() -> Vec<Cache> {
-    caches_in(Path::new(CPU0))
+/// The CPU that the calling thread runs on, with the caches of CPU 0 from sysfs.
+pub fn detect() -> Cpu {
+    let mut cpu = Cpu::detect();
+    cpu.sysfs_caches = caches_in(Path::new(CPU0));
+    cpu
 }
 
 fn caches_in(folder: &Path) -> Vec<Cache> {
