@@ -10,8 +10,9 @@ use ntcopy_record::{ExperimentKind, Unavailable};
 
 use super::bench::{IsAsked, Place, Runner};
 
-/// Repetitions, with `--quick` and without.
-const ROUNDS: [u32; 2] = [21, 63];
+/// Repetitions.
+const ROUNDS: u32 = 63;
+const QUICK_ROUNDS: u32 = 21;
 /// Memory of a booted kernel beside its own: buffers of source and destination, a file of the same,
 /// and the lines that are primed.
 const MEMORY_BYTES: u64 = 768 << 20;
@@ -93,7 +94,7 @@ fn plan(args: &Args) -> anyhow::Result<FootprintPlan> {
     Ok(FootprintPlan {
         calls,
         levels,
-        rounds: ROUNDS[usize::from(!args.quick)],
+        rounds: if args.quick { QUICK_ROUNDS } else { ROUNDS },
         cpu: allowed.last().copied().unwrap_or(0),
         cache_bytes: [l2.map_or(1 << 20, |cache| cache.size_bytes), cpu.llc_bytes()],
     })
