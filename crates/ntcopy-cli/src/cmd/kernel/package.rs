@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args as ClapArgs;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use ntcopy_kernel::package::{PackageOptions, package};
 use ntcopy_kernel::{Error, Release, progress};
 
@@ -23,7 +24,8 @@ pub struct PackageArgs {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Which line of Linux
-    #[arg(long, value_name = "7.3|6.12", default_value = "7.3", value_parser = parse_release)]
+    #[arg(long, default_value = "7.3", value_parser = PossibleValuesParser::new(["7.3", "6.12"])
+          .map(|name| if name == "6.12" { Release::V6_12 } else { Release::Newest }))]
     pub release: Release,
     /// Where the packages and the log of their build go
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -31,14 +33,6 @@ pub struct PackageArgs {
     /// Compile without information for debuggers, and so without BTF: a fraction of the disk
     #[arg(long)]
     pub no_debug_info: bool,
-}
-
-fn parse_release(text: &str) -> Result<Release, String> {
-    match text {
-        "7.3" => Ok(Release::Newest),
-        "6.12" => Ok(Release::V6_12),
-        _ => Err("there are 7.3 and 6.12".into()),
-    }
 }
 
 pub fn run(args: PackageArgs) -> Result<ExitCode, Error> {
