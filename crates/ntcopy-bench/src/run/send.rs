@@ -136,11 +136,10 @@ pub fn prepare(socket: BorrowedFd<'_>, setting: Setting) -> Result<(), Failure> 
 
 pub fn no_msg_ntcopy() -> String {
     match other_series() {
-        None => "this kernel has no MSG_NTCOPY; try --kernel um".to_owned(),
-        Some(other) => format!("{other}; or try --kernel um"),
+        None => "this kernel has no MSG_NTCOPY".to_owned(),
+        Some(other) => other.to_string(),
     }
 }
 
 /// Why they are not on a socket that the module does not take.
-const NOT_BY_THE_MODULE: &str =
-    "this kernel has MSG_NTCOPY by ntcopy.ko, for unix streams; try --kernel um";
+const NOT_BY_THE_MODULE: &str = "this kernel has MSG_NTCOPY by ntcopy.ko, for unix streams";
