@@ -1,5 +1,6 @@
 //! What a line of a hot set takes beside each mode: for a sentence and for bars.
 
+use ntcopy_judge::advice::Source;
 use ntcopy_judge::params::group_parts;
 use ntcopy_judge::stats::BAR;
 use ntcopy_judge::{Judged, Measured};
@@ -30,11 +31,19 @@ pub fn all(record: &Judged) -> Vec<Hot> {
     record.cells.iter().filter_map(|cell| of_cell(record, cell)).collect()
 }
 
-/// The hot set that plain sends slow down most.
+/// The hot set that plain sends slow down most: out of more data than the caches hold, where that was
+/// measured, since programs that answer from it are whom hints are for.
 pub fn worst(records: &[&Judged]) -> Option<Hot> {
     let ours =
         records.iter().filter(|record| record.header.experiment == ExperimentKind::Retention);
-    ours.flat_map(|record| all(record)).max_by(|a, b| a.slow_down().total_cmp(&b.slow_down()))
+    let cells = ours.flat_map(|record| {
+        let is_cold = |cell| Source::of(&record.machine, cell) == Some(Source::Cold);
+        record.cells.iter().filter_map(move |cell| Some((is_cold(cell), of_cell(record, cell)?)))
+    });
+    let by_slow_down = |a: &(bool, Hot), b: &(bool, Hot)| {
+        a.0.cmp(&b.0).then(a.1.slow_down().total_cmp(&b.1.slow_down()))
+    };
+    cells.max_by(by_slow_down).map(|(_, hot)| hot)
 }
 
 pub fn of_cell(record: &Judged, cell: &Cell) -> Option<Hot> {

@@ -4,13 +4,13 @@ mod common;
 
 use std::path::Path;
 
-use common::{synthetic_rounds, synthetic_sweep};
+use common::{synthetic_retention, synthetic_rounds, synthetic_sweep};
 use ntcopy_judge::advice::{Advice, Decision, Target, Topic, Value, advise};
 use ntcopy_judge::{Judged, judge};
 use ntcopy_record::Record;
 use ntcopy_report::advice::{Opening, Source, terminal};
-use ntcopy_report::summary;
 use ntcopy_report::text::Line;
+use ntcopy_report::{hot, summary};
 
 fn target(record: &Judged) -> Target {
     Target { machine: record.machine.clone(), profile: None }
@@ -110,4 +110,25 @@ fn where_copies_are_advised_and_no_sends_were_measured_that_is_the_verdict() {
     let summary = summary::of(&machine, vec![&footprint]);
     let lines: Vec<String> = summary.lines().iter().map(Line::to_string).collect();
     assert!(lines[0].contains("instrument is off"), "nothing is advised: {lines:?}");
+}
+
+#[test]
+fn the_hot_set_of_the_answer_is_that_beside_sends_out_of_more_data_than_the_caches_hold() {
+    let cold = synthetic_retention();
+    let mut both = cold.clone();
+    let mut hot = cold.cells[0].clone();
+    hot.cell = 1;
+    hot.params.insert("dataset_bytes".to_owned(), serde_json::json!(1 << 20));
+    both.cells.push(hot);
+    for sample in &cold.samples {
+        // Plain sends of the same megabyte slow the hot set down more.
+        let times = if sample.mode == "plain" { 3 } else { 1 };
+        let walks = sample.series["walk_ns"].iter().map(|ns| ns * times).collect();
+        let series = [("walk_ns".to_owned(), walks)].into();
+        both.samples.push(ntcopy_record::Sample { cell: 1, series, ..sample.clone() });
+    }
+    let p50 = |record: &Judged| hot::worst(&[record]).unwrap().line("plain").unwrap().p50;
+    assert_eq!(p50(&judge(&both)), 10.0);
+    both.cells.remove(0);
+    assert_eq!(p50(&judge(&both)), 30.0, "it is all that was measured");
 }
