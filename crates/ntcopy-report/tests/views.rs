@@ -69,9 +69,9 @@ fn an_experiment_that_is_not_known_is_shown_as_far_as_it_can_be() {
 fn every_experiment_shows_what_it_measured_in_all_forms() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/record");
     for (place, columns) in [
-        ("2026-11-25-GenuineIntel-6-167-1/families", "in sends"),
+        ("2026-11-29-GenuineIntel-6-167-1/families", "in sends"),
         ("2026-11-28-GenuineIntel-6-207-2/retention", "p99 ratio"),
-        ("2026-11-28-GenuineIntel-6-207-2/app-by-unpatched", "p99 us"),
+        ("2026-11-29-GenuineIntel-6-167-1/app", "p99 us"),
         ("2026-11-25-AuthenticAMD-25-17-1/http-nginx", "of ceiling"),
         ("2026-11-22-GenuineIntel-6-207-2/net-host", "per second"),
         ("2026-11-22-GenuineIntel-6-207-2/pingpong", "mean us"),

@@ -1,35 +1,27 @@
-//! README's table, a row per question and a column per machine, and the demo's last lines.
+//! README's table: a row per question, a column per part of the answer; and the demo's last lines.
 
 use std::collections::BTreeMap;
 
 use ntcopy_judge::Judged;
+use ntcopy_judge::claims::{Claim, Point, Question, three};
 
-use super::index::{Answer, Index};
+use super::index::{self, Answer, Cells, Index};
 use super::{Error, figures};
 use ntcopy_report::summary;
-use ntcopy_report::text::Line;
+use ntcopy_report::text::{self, Line};
 
-/// What stands where a machine has no record.
-const NONE: &str = "not measured";
+/// What stands where nothing was measured.
+const NONE: &str = "-";
 
 pub(super) fn table(index: &Index, records: &BTreeMap<String, Judged>) -> Result<String, Error> {
-    let machines = index.answers.machines.iter().map(|signature| {
-        let known = index.machine.iter().find(|machine| machine.signature == *signature);
-        known.ok_or_else(|| Error::Index(format!("answers: no [[machine]] is a {signature}")))
-    });
-    let machines = machines.collect::<Result<Vec<_>, _>>()?;
-    let mut out = String::from("| |");
-    for machine in &machines {
-        out.push_str(&format!(" {}, {} |", machine.name, machine.kind));
-    }
-    out.push_str(&format!("\n|---|{}", "---|".repeat(machines.len())));
+    let mut out = String::from(
+        "| | patches alone | the hint on top | copying nothing | the hint by the module |\n\
+         |---|---|---|---|---|",
+    );
     for answer in &index.answers.row {
-        let entries = entries(index, records, answer)?;
-        out.push_str(&format!("\n| {} |", answer.what));
-        for machine in &machines {
-            let entry = entries.get(&machine.signature).map_or(NONE, String::as_str);
-            out.push_str(&format!(" {entry} |"));
-        }
+        let in_row = |what: Error| Error::Index(format!("answers: '{}': {what}", answer.what));
+        let entries = entries(index, records, answer).map_err(in_row)?;
+        out.push_str(&format!("\n| {} | {} |", answer.what, entries.join(" | ")));
     }
     Ok(out)
 }
@@ -46,17 +38,40 @@ pub(super) fn output(index: &Index, records: &BTreeMap<String, Judged>) -> Resul
     Ok(format!("```text\n{}\n```", lines.join("\n")))
 }
 
-/// What a row says, by the signature of the machine.
+/// What a row says, column by column.
 fn entries(
     index: &Index,
     records: &BTreeMap<String, Judged>,
     answer: &Answer,
-) -> Result<BTreeMap<String, String>, Error> {
-    let entry = |name: &String| {
-        let record = index.record(records, name)?;
-        let in_row = |what: Error| Error::Index(format!("answers: '{}': {what}", answer.what));
-        let entry = figures::one(record, &answer.figure).map_err(in_row)?;
-        Ok((record.machine.cpu_signature.clone(), entry))
-    };
-    answer.records.iter().map(entry).collect()
+) -> Result<Vec<String>, Error> {
+    let metric = figures::metric(&answer.figure.metric)?;
+    let record = index.record(records, &answer.figure.record)?;
+    let mut entries = Vec::new();
+    for question in three(record, metric) {
+        entries.push(entry(record, question, &answer.figure)?);
+    }
+    entries.push(match &answer.module {
+        Some(name) => {
+            let record = index.record(records, name)?;
+            let [_, hint, _] = three(record, metric);
+            entry(record, hint, &answer.figure)?
+        }
+        None => NONE.to_owned(),
+    });
+    Ok(entries)
+}
+
+/// The mean over the cells, and the lowest and the highest of them; of one cell its interval.
+fn entry(record: &Judged, question: Option<Question<'_>>, about: &Cells) -> Result<String, Error> {
+    let cells = index::cells(record, &about.cells)?;
+    let points = cells.into_iter().filter_map(|cell| question?.of(record, cell));
+    let claim = Claim::of(&points.collect::<Vec<Point<'_>>>());
+    Ok(claim.map_or(NONE.to_owned(), |claim| {
+        let (mean, range) = (text::ratio(claim.all.ratio), claim.range());
+        match claim.cells {
+            1 => claim.to_string(),
+            _ if mean == range => mean,
+            _ => format!("{mean} ({range})"),
+        }
+    }))
 }

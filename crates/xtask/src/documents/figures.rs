@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ntcopy_judge::claims::three;
-use ntcopy_judge::stats::{METRICS, THROUGHPUT, Tally, Versus, WALKS, WALKS_P99, geomean, median};
-use ntcopy_judge::{Judged, Measured, Ratio};
+use ntcopy_judge::stats::{METRICS, Tally, Versus, WALKS, WALKS_P99};
+use ntcopy_judge::{Judged, Measured};
 use ntcopy_record::Cell;
 
 use super::index::{self, Figure, Index};
@@ -42,8 +41,6 @@ fn wrong(what: impl Into<String>) -> Error {
 pub(super) fn one(record: &Judged, figure: &Figure) -> Result<String, Error> {
     let cells = index::cells(record, &figure.cells)?;
     match figure.is.as_str() {
-        "better" | "worst" => of_better(record, figure, &cells),
-        "parts" => of_parts(record, figure, &cells),
         "range" | "best" | "wins" | "losses" | "cells" => of_several(record, figure, &cells),
         _ => match cells.as_slice() {
             [cell] => of_one(record, figure, cell),
@@ -52,36 +49,10 @@ pub(super) fn one(record: &Judged, figure: &Figure) -> Result<String, Error> {
     }
 }
 
-/// The rule by the better of what it chooses between, in cells that have all three: the geometric
-/// mean, or the worst cell. Which is the better one is decided by the medians of all samples.
-fn of_better(record: &Judged, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
-    let one = |cell: &&Cell| {
-        let rate = |mode| record.median(cell.cell, mode, THROUGHPUT);
-        let better = if rate("hinted")? > rate("plain")? { "hinted" } else { "plain" };
-        record.versus(cell.cell, "adaptive", better, THROUGHPUT)
-    };
-    let all: Vec<&Versus> = cells.iter().filter_map(one).collect();
-    let none = || wrong("no cell has plain, hinted and adaptive");
-    if figure.is == "worst" {
-        let worst = all.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio));
-        let (ratio, interval) = worst.ok_or_else(none)?.result().parts();
-        return Ok(format!("{ratio} ({interval})"));
-    }
-    let Ratio { ratio, ci: (low, high) } = geomean(all.iter().copied()).ok_or_else(none)?;
-    Ok(format!("{ratio:.3} ({low:.3}-{high:.3})"))
-}
-
-/// What patches bring, what the hint adds and what copying nothing would: the medians over the cells,
-/// side by side.
-fn of_parts(record: &Judged, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
-    let metric = METRICS.iter().find(|metric| metric.name == figure.metric);
-    let metric = metric.ok_or_else(|| wrong(format!("no metric '{}'", figure.metric)))?;
-    let told = three(record, metric.name).map(|question| {
-        let points = cells.iter().filter_map(|cell| question?.of(record, cell));
-        let ratios: Vec<f64> = points.map(|point| point.versus.ratio).collect();
-        if ratios.is_empty() { "-".to_owned() } else { text::ratio(median(&ratios)) }
-    });
-    Ok(told.join(", "))
+/// The metric of that name.
+pub(super) fn metric(name: &str) -> Result<&'static str, Error> {
+    let known = METRICS.iter().find(|metric| metric.name == name);
+    known.map(|metric| metric.name).ok_or_else(|| wrong(format!("no metric '{name}'")))
 }
 
 fn of_several(record: &Judged, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
@@ -107,13 +78,6 @@ fn of_one(record: &Judged, figure: &Figure, cell: &Cell) -> Result<String, Error
     let mine = mine.ok_or_else(|| wrong(format!("no mode '{}'", figure.mode)))?;
     let tails = |one: &Measured<'_>| one.line_ns(0.5).zip(one.line_ns(0.99));
     let told = match figure.is.as_str() {
-        // Alongside the baseline's sends, and alongside the mode's.
-        "hot-set" => {
-            let plain = all.iter().find(|one| one.mode == figure.by).and_then(tails);
-            plain.zip(tails(mine)).map(|((p50, p99), (hinted_p50, hinted_p99))| {
-                format!("p50 {p50:.1} to {hinted_p50:.1} ns, p99 {p99:.1} to {hinted_p99:.1}")
-            })
-        }
         "ns" => tails(mine).map(|(p50, p99)| format!("{p50:.1} (p99 {p99:.1})")),
         "ratio" => record
             .versus(cell.cell, &figure.mode, &figure.by, &figure.metric)

@@ -28,8 +28,6 @@ pub(super) struct Index {
 pub(super) struct Named {
     pub signature: String,
     pub name: String,
-    /// The CPU in a word or two.
-    pub kind: String,
     pub about: String,
 }
 
@@ -39,8 +37,6 @@ pub(super) struct Named {
 pub(super) struct Answers {
     /// Short names of the records whose verdict README shows as the demo prints it.
     pub output: Vec<String>,
-    /// Signatures of the machines that have a column, in order.
-    pub machines: Vec<String>,
     pub row: Vec<Answer>,
 }
 
@@ -50,9 +46,11 @@ pub(super) struct Answers {
 pub(super) struct Answer {
     /// What was measured, in words.
     pub what: String,
-    /// Short names of the records, one for each machine that was measured.
-    pub records: Vec<String>,
-    pub figure: Figure,
+    /// The short name of the module's record, whose hinted sends are held against plain ones of its
+    /// kernel.
+    pub module: Option<String>,
+    /// Whose cells are meant, and by which metric.
+    pub figure: Cells,
 }
 
 /// Several charts side by side in one file.
@@ -96,11 +94,21 @@ fn throughput() -> String {
     ntcopy_judge::stats::THROUGHPUT.to_owned()
 }
 
+/// What a row of README's table is about.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Cells {
+    pub record: String,
+    #[serde(default, rename = "where")]
+    pub cells: Select,
+    #[serde(default = "throughput")]
+    pub metric: String,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Figure {
-    /// The record's short name; not of a row of README's table.
-    #[serde(default)]
+    /// The record's short name.
     pub record: String,
     /// What is printed; see `figures`.
     pub is: String,
@@ -160,7 +168,8 @@ impl Index {
         let figures = index.figure.values().map(|figure| &figure.record);
         let parts = index.page.iter().flat_map(|page| &page.part).map(|part| &part.record);
         let pictured = index.picture.chart.iter().map(|chart| &chart.record);
-        let answers = index.answers.row.iter().flat_map(|row| &row.records);
+        let answers = index.answers.row.iter();
+        let answers = answers.flat_map(|row| row.module.iter().chain([&row.figure.record]));
         let answers = answers.chain(&index.answers.output);
         let named = figures.chain(parts).chain(pictured).chain(answers);
         let unknown = named.into_iter().find(|name| short(name));
