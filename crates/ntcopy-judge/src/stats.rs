@@ -6,7 +6,6 @@
 //! percentile bootstrap interval over the groups. `docs/design/methodology.md` says why.
 
 mod bootstrap;
-mod figures;
 pub mod footprint;
 pub mod looks;
 mod metric;
@@ -17,7 +16,6 @@ use std::collections::BTreeMap;
 
 use ntcopy_record::{MISSES_PERMILLE, Sample};
 
-pub use figures::Figures;
 pub use metric::*;
 pub use sample::{is_short, quantile_ns};
 

@@ -2,13 +2,15 @@
 
 use ntcopy_judge::experiments::{Of, experiment};
 use ntcopy_judge::stats::{
-    BACKEND_CPU, BOTH_CPU_US, CLIENT_CPU, CLIENT_CPU_US, METRICS, P50, P99, PER_CPU, PROXY_CPU,
-    SERVER_CPU, SERVER_CPU_US, SERVERS_CPU, THROUGHPUT, Use, WALKS, WALKS_P99,
+    ANSWERED, BACKEND_CPU, BOTH_CPU_US, CLIENT_CPU, CLIENT_CPU_US, FORK_US, GB_PER_S, LINE_P50_NS,
+    LINE_P99_NS, MEAN_US, METRICS, NONTEMPORAL, P50, P50_US, P90_US, P95_US, P99, P99_US, P999_US,
+    PER_CPU, PROGRAM_CPU, PROXY_CPU, SEND_SHARE, SERVER_CPU_US, SERVERS_CPU, THROUGHPUT, Use,
+    WALKS, WALKS_P99,
 };
 use ntcopy_judge::{Judged, Measured};
 use ntcopy_record::{Cell, ExperimentKind, Sends, word};
 
-use crate::view::{self, Column, Curve, Grid, View, What, column};
+use crate::view::{self, Column, Curve, Grid, View, What, column, figures};
 use crate::{footprint, turns};
 
 /// What the cells of an experiment show.
@@ -66,39 +68,9 @@ fn compared(metric: &'static str) -> [Column; 2] {
     [column("ratio", "", What::Ratio(metric)), column("verdict", "", What::Verdict(metric))]
 }
 
-fn rate() -> Column {
-    column("GB/s", "gb_per_s", What::Rate)
-}
-
-fn higher(title: &'static str, unit: &'static str, what: What) -> Curve {
-    Curve::Along { title, unit, what, how: "Higher is better." }
-}
-
-fn lower(title: &'static str, unit: &'static str, what: What) -> Curve {
-    Curve::Along { title, unit, what, how: "Lower is better." }
-}
-
-fn rate_curve() -> Curve {
-    higher("Throughput", "GB/s", What::Rate)
-}
-
-const RATIOS: Curve = Curve::Along {
-    title: "Throughput relative to the baseline",
-    unit: "times the baseline",
-    what: What::Ratio(THROUGHPUT),
-    how: "Above 1 the mode wins.",
-};
-
-fn nontemporal() -> Column {
-    column("NT", "nontemporal_part", What::NonTemporal)
-}
-
 /// How long answers took, and how many there were.
-fn waits(parts: &[(f64, &str)]) -> Vec<Column> {
-    let quantile = |(part, name): &(f64, &str)| {
-        column(&format!("{name} us"), &format!("{name}_us"), What::QuantileUs(*part))
-    };
-    let mut columns: Vec<Column> = parts.iter().map(quantile).collect();
+fn waits<const N: usize>(quantiles: [&'static str; N]) -> Vec<Column> {
+    let mut columns = figures(quantiles).to_vec();
     columns.push(column("p50 ratio", "", What::Short(P50)));
     columns.push(column("p99 ratio", "", What::Ratio(P99)));
     columns.push(column("verdict", "", What::Verdict(P99)));
@@ -106,45 +78,34 @@ fn waits(parts: &[(f64, &str)]) -> Vec<Column> {
     columns
 }
 
-const TAIL: [(f64, &str); 4] = [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9")];
 const PERCENTILES: &[f64] = &[0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
 
 fn sends() -> Vec<View> {
-    let mut columns =
-        vec![rate(), column("in sends", "send_share", What::SendShare), nontemporal()];
+    let mut columns = figures([GB_PER_S, SEND_SHARE, NONTEMPORAL]).to_vec();
     columns.extend(compared(THROUGHPUT));
-    vec![View { is_of: every, note: "", columns, curves: vec![rate_curve(), RATIOS] }]
-}
-
-/// What a line of a hot set takes beside each mode, and what becomes of the traffic.
-fn hot_set_columns() -> Vec<Column> {
-    vec![
-        column("p50 ns", "line_p50_ns", What::LineNs(0.5)),
-        column("p99 ns", "line_p99_ns", What::LineNs(0.99)),
-        column("slow-down", "slow_down", What::SlowDown),
-        column("speed ratio", "", What::Ratio(WALKS)),
-        column("verdict", "", What::Verdict(WALKS)),
-        column("p99 ratio", "", What::Ratio(WALKS_P99)),
-        rate(),
-        column("whole", "", What::Short(THROUGHPUT)),
-    ]
+    let curves = vec![Curve::Along(GB_PER_S), Curve::Ratios];
+    vec![View { is_of: every, note: "", columns, curves }]
 }
 
 const HOT_SET: &str = "ns per line; slow-down relative to idle, speed and the whole of traffic \
                        and walks relative to the baseline";
 
 fn hot_sets() -> Vec<View> {
-    let curve = |title, part| lower(title, "ns per line", What::LineNs(part));
-    let curves = vec![
-        curve("Time of a line of the hot set", 0.5),
-        curve("Time of a line of the hot set, 99th percentile", 0.99),
-    ];
-    vec![View { is_of: every, note: HOT_SET, columns: hot_set_columns(), curves }]
+    let mut columns = figures([LINE_P50_NS, LINE_P99_NS]).to_vec();
+    columns.extend([
+        column("slow-down", "slow_down", What::SlowDown),
+        column("speed ratio", "", What::Ratio(WALKS)),
+        column("verdict", "", What::Verdict(WALKS)),
+        column("p99 ratio", "", What::Ratio(WALKS_P99)),
+    ]);
+    columns.extend(figures([GB_PER_S]));
+    columns.push(column("whole", "", What::Short(THROUGHPUT)));
+    let curves = vec![Curve::Along(LINE_P50_NS), Curve::Along(LINE_P99_NS)];
+    vec![View { is_of: every, note: HOT_SET, columns, curves }]
 }
 
 fn http(record: &Judged) -> Vec<View> {
-    let cpu = |head: &str, metric: &'static str| column(head, metric, What::CpuPerGb(metric));
-    let mut columns = vec![rate()];
+    let mut columns = figures([GB_PER_S]).to_vec();
     columns.extend(compared(THROUGHPUT));
     let copies_nothing = |mode: &str| record.header.sends(mode) == Sends::CopiesNothing;
     let mut note = "CPU seconds per GB of proxy, backend, client";
@@ -153,58 +114,41 @@ fn http(record: &Judged) -> Vec<View> {
         note = "of ceiling: part of the gain of a backend that copies nothing, above 3 %; CPU \
                 seconds per GB of proxy, backend, client";
     }
-    columns.extend([
-        nontemporal(),
-        cpu("proxy", PROXY_CPU),
-        cpu("backend", BACKEND_CPU),
-        cpu("client", CLIENT_CPU),
-        column("less CPU", "", What::Short(PER_CPU)),
-    ]);
-    let both = What::CpuPerGb(SERVERS_CPU);
-    let cost = lower("CPU time of proxy and backend for 10^9 bytes", "CPU s/GB", both);
-    let curves = vec![rate_curve(), cost];
+    columns.extend(figures([NONTEMPORAL, PROXY_CPU, BACKEND_CPU, CLIENT_CPU]));
+    columns.push(column("less CPU", "", What::Short(PER_CPU)));
+    let curves = vec![Curve::Along(GB_PER_S), Curve::Along(SERVERS_CPU)];
     vec![
         View { is_of: is_closed, note, columns, curves },
         View {
             is_of: is_open,
             note: SHORTER,
-            columns: waits(&TAIL),
+            columns: waits([P50_US, P90_US, P99_US, P999_US]),
             curves: vec![Curve::ByPercentile(PERCENTILES)],
         },
     ]
 }
 
 fn net() -> Vec<View> {
-    let cpu = |head: &str, metric: &'static str| column(head, metric, What::CpuPerAnswer(metric));
-    let mut columns = vec![column("per second", "transactions_per_s", What::AnsweredPerS)];
+    let mut columns = figures([ANSWERED]).to_vec();
     columns.extend(compared(THROUGHPUT));
-    columns.extend([
-        nontemporal(),
-        cpu("client us", CLIENT_CPU_US),
-        cpu("server us", SERVER_CPU_US),
-        column("less CPU", "", What::Short(PER_CPU)),
-    ]);
-    let both = What::CpuPerAnswer(BOTH_CPU_US);
-    let curves = vec![
-        higher("Transactions per second", "per second", What::AnsweredPerS),
-        lower("CPU time of client and server for a transaction", "CPU us", both),
-    ];
-    let parts = [TAIL[0], TAIL[1], (0.95, "p95"), TAIL[2], TAIL[3]];
+    columns.extend(figures([NONTEMPORAL, CLIENT_CPU_US, SERVER_CPU_US]));
+    columns.push(column("less CPU", "", What::Short(PER_CPU)));
+    let curves = vec![Curve::Along(ANSWERED), Curve::Along(BOTH_CPU_US)];
     let note = "without a pause; CPU time for a transaction";
     vec![
         View { is_of: is_closed, note, columns, curves },
         View {
             is_of: every,
             note: SHORTER,
-            columns: waits(&parts),
+            columns: waits([P50_US, P90_US, P95_US, P99_US, P999_US]),
             curves: vec![Curve::ByPercentile(PERCENTILES)],
         },
     ]
 }
 
 fn pingpong() -> Vec<View> {
-    let mut columns = vec![column("mean us", "mean_us", What::MeanUs)];
-    columns.extend(waits(&[TAIL[0], TAIL[2], TAIL[3]]));
+    let mut columns = figures([MEAN_US]).to_vec();
+    columns.extend(waits([P50_US, P99_US, P999_US]));
     let curves = vec![Curve::ByPercentile(PERCENTILES)];
     vec![View {
         is_of: every,
@@ -215,19 +159,16 @@ fn pingpong() -> Vec<View> {
 }
 
 fn app() -> Vec<View> {
-    let mut large = vec![rate()];
+    let mut large = figures([GB_PER_S]).to_vec();
     large.extend(compared(THROUGHPUT));
-    large.extend([
-        nontemporal(),
-        column("CPU s/GB", SERVER_CPU, What::CpuPerGb(SERVER_CPU)),
-        column("less CPU", "", What::Short(PER_CPU)),
-    ]);
+    large.extend(figures([NONTEMPORAL, PROGRAM_CPU]));
+    large.push(column("less CPU", "", What::Short(PER_CPU)));
     let curves = vec![Curve::ByPercentile(PERCENTILES)];
     vec![
         View {
             is_of: every,
             note: "small requests; a ratio above 1 is shorter",
-            columns: waits(&[TAIL[0], TAIL[2], TAIL[3]]),
+            columns: waits([P50_US, P99_US, P999_US]),
             curves,
         },
         View { is_of: every, note: "large values", columns: large, curves: vec![] },
@@ -236,16 +177,13 @@ fn app() -> Vec<View> {
 
 /// Copies, fills, pages and walks in user space.
 fn ways() -> Vec<View> {
-    let view = |is_of: fn(&Cell) -> bool, head: Column, curve: Curve| {
-        let mut columns = vec![head];
+    let view = |is_of: fn(&Cell) -> bool, figure: &'static str| {
+        let mut columns = figures([figure]).to_vec();
         columns.extend(compared(THROUGHPUT));
-        View { is_of, note: "", columns, curves: vec![curve, RATIOS] }
+        let curves = vec![Curve::Along(figure), Curve::Ratios];
+        View { is_of, note: "", columns, curves }
     };
-    let forks = lower("Time of a fork", "us per fork", What::ForkUs);
-    vec![
-        view(|cell| !is_fork(cell), rate(), rate_curve()),
-        view(is_fork, column("us per fork", "fork_us", What::ForkUs), forks),
-    ]
+    vec![view(|cell| !is_fork(cell), GB_PER_S), view(is_fork, FORK_US)]
 }
 
 /// What is judged and in no other table: so a new metric is shown without a column of its own.

@@ -2,7 +2,7 @@
 //! and JSON are made of it, and charts.
 
 use ntcopy_judge::params::{axes, axis_words, group_words};
-use ntcopy_judge::stats::{ANSWERED, SEND_SHARE, THROUGHPUT, Versus};
+use ntcopy_judge::stats::{Digits, Versus, metric};
 use ntcopy_judge::{CEILING, Judged, Measured, Ratio};
 use ntcopy_record::lists::grouped;
 use ntcopy_record::{Cell, Params, Sends};
@@ -26,11 +26,17 @@ pub(crate) struct View {
     pub curves: Vec<Curve>,
 }
 
+#[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub head: String,
     /// What programs call it; nothing where the results have it already.
     pub name: String,
     pub what: What,
+}
+
+/// The columns of metrics that are shown.
+pub(crate) fn figures<const N: usize>(names: [&'static str; N]) -> [Column; N] {
+    names.map(|name| column(metric(name).map_or(name, |row| row.head), name, What::Figure(name)))
 }
 
 pub(crate) fn column(head: &str, name: &str, what: What) -> Column {
@@ -39,8 +45,10 @@ pub(crate) fn column(head: &str, name: &str, what: What) -> Column {
 
 /// A chart, a line for each mode.
 pub(crate) enum Curve {
-    /// A figure along the axis in which the cells differ.
-    Along { title: &'static str, unit: &'static str, what: What, how: &'static str },
+    /// A figure along the axis in which the cells differ, by a metric that is shown.
+    Along(&'static str),
+    /// Throughput relative to the baseline, along that axis.
+    Ratios,
     /// A chart for each cell: the latency by the part of the answers.
     ByPercentile(&'static [f64]),
 }
@@ -48,9 +56,8 @@ pub(crate) enum Curve {
 /// What can be shown of a mode in a cell.
 #[derive(Debug, Clone)]
 pub(crate) enum What {
-    /// GB/s.
-    Rate,
-    AnsweredPerS,
+    /// By a metric that is shown.
+    Figure(&'static str),
     /// Relative to the baseline by a metric, with its interval.
     Ratio(&'static str),
     /// Relative to another mode.
@@ -58,20 +65,8 @@ pub(crate) enum What {
     /// The ratio alone, and the verdict alone.
     Short(&'static str),
     Verdict(&'static str),
-    /// Microseconds that this part of the answers took at most.
-    QuantileUs(f64),
-    MeanUs,
     Answers,
-    /// By these metrics.
-    CpuPerGb(&'static str),
-    CpuPerAnswer(&'static str),
-    NonTemporal,
-    SendShare,
-    /// Nanoseconds of a line of a hot set.
-    LineNs(f64),
     SlowDown,
-    /// Microseconds of a buffer of the cell's size.
-    ForkUs,
     /// What part it has of the gain of sends that copy nothing.
     OfCeiling,
     /// A hardware event for so many bytes.
@@ -96,31 +91,16 @@ impl What {
     }
 
     pub fn figure(&self, one: &Measured<'_>) -> Figure {
-        let us = |ns: Option<f64>| number(ns.map(|ns| ns / 1000.0), text::figure);
         match self {
-            What::Rate => number(one.median(THROUGHPUT).map(|rate| rate / 1e9), text::figure),
-            What::AnsweredPerS => number(one.median(ANSWERED), text::thousands),
+            What::Figure(metric) => number(one.median(metric), |figure| shown(metric, figure)),
             What::Ratio(metric) => versus(one.versus(metric).map(Versus::result), true),
             What::RelativeTo(other, metric) => {
                 versus(one.relative_to(other, metric).map(Versus::result), true)
             }
             What::Short(metric) => versus(one.versus(metric).map(Versus::result), false),
             What::Verdict(metric) => words(verdict(one, metric)),
-            What::QuantileUs(part) => us(one.quantile_ns(*part)),
-            What::MeanUs => us(one.mean_ns()),
             What::Answers => answers(one),
-            What::CpuPerGb(metric) => number(one.median(metric), |s| format!("{s:.3}")),
-            What::CpuPerAnswer(metric) => number(one.median(metric), |us| format!("{us:.2}")),
-            What::NonTemporal => number(one.nontemporal_part(), text::percent),
-            What::SendShare => number(one.median(SEND_SHARE), text::percent),
-            What::LineNs(part) => number(one.line_ns(*part), |ns| format!("{ns:.1}")),
             What::SlowDown => versus(one.slow_down(), true),
-            What::ForkUs => {
-                let size = ntcopy_record::number(&one.cell.params, "size_bytes");
-                let us =
-                    one.median(THROUGHPUT).zip(size).map(|(rate, size)| size as f64 / rate * 1e6);
-                number(us, |us| format!("{us:.1}"))
-            }
             What::OfCeiling => number(one.part_of_ceiling(), text::percent),
             What::Event(name, per_bytes) => {
                 let event = one.event(name, *per_bytes);
@@ -129,6 +109,16 @@ impl What {
                 Figure { text: format!("{mark}{}", figure.text), ..figure }
             }
         }
+    }
+}
+
+/// A figure with as many digits as its metric has.
+fn shown(name: &str, figure: f64) -> String {
+    match metric(name).map_or(Digits::Few, |metric| metric.digits) {
+        Digits::Few => text::figure(figure),
+        Digits::Whole => text::thousands(figure),
+        Digits::Fixed(digits) => format!("{figure:.digits$}"),
+        Digits::Percent => text::percent(figure),
     }
 }
 

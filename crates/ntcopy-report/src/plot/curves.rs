@@ -3,11 +3,13 @@
 
 use ntcopy_judge::Judged;
 use ntcopy_judge::params::{axes, cell_words, group_words};
+use ntcopy_judge::stats::{Better, THROUGHPUT, metric};
 use ntcopy_record::lists::grouped;
 use ntcopy_record::{Cell, number};
 
 use super::chart::{self, Axis, Chart, Line, Point, around_one, rarity};
 use super::slot;
+use crate::text;
 use crate::view::{Curve, View, What};
 
 /// A chart with the words around it.
@@ -24,12 +26,24 @@ pub(crate) fn all(record: &Judged, views: &[View]) -> Vec<Built> {
     for view in views {
         let cells: Vec<&Cell> = record.cells.iter().filter(|cell| (view.is_of)(cell)).collect();
         for curve in &view.curves {
-            match curve {
-                Curve::Along { title, unit, what, how } => {
-                    for (words, chart) in along(record, &cells, (what, unit)) {
-                        let of = if words.is_empty() { words } else { format!(": {words}") };
-                        all.push(Built { caption: format!("{title}{of}. {how}"), chart });
-                    }
+            match *curve {
+                Curve::Along(name) => {
+                    let Some(metric) = metric(name) else { continue };
+                    let how = match metric.better {
+                        Better::More => "Higher is better.",
+                        Better::Less => "Lower is better.",
+                    };
+                    let of = along(record, &cells, (&What::Figure(name), metric.unit));
+                    all.extend(built(of, metric.words, how));
+                }
+                Curve::Ratios => {
+                    let what = (&What::Ratio(THROUGHPUT), "times the baseline");
+                    let of = along(record, &cells, what);
+                    all.extend(built(
+                        of,
+                        "throughput relative to the baseline",
+                        "Above 1 the mode wins.",
+                    ));
                 }
                 Curve::ByPercentile(parts) => {
                     all.extend(cells.iter().filter_map(|cell| by_percentile(record, cell, parts)));
@@ -38,6 +52,13 @@ pub(crate) fn all(record: &Judged, views: &[View]) -> Vec<Built> {
         }
     }
     all
+}
+
+fn built(charts: Vec<(String, Chart)>, title: &str, how: &str) -> impl Iterator<Item = Built> {
+    charts.into_iter().map(move |(words, chart)| {
+        let of = if words.is_empty() { words } else { format!(": {words}") };
+        Built { caption: format!("{} {how}", text::sentence(&format!("{title}{of}"))), chart }
+    })
 }
 
 /// A figure along the first axis of the cells: a chart for each group that differs in it alone, with

@@ -1,7 +1,7 @@
 //! Makes a panel of a picture from a record and what the index says of a chart.
 
 use ntcopy_judge::Judged;
-use ntcopy_judge::stats::{PER_CPU, THROUGHPUT};
+use ntcopy_judge::stats::metric;
 use ntcopy_record::{Cell, number};
 
 use super::index::{self, ChartSpec};
@@ -47,14 +47,15 @@ pub(super) fn panel(record: &Judged, spec: &ChartSpec) -> Result<Panel, Error> {
 }
 
 fn unit(spec: &ChartSpec) -> String {
-    match (&spec.by, spec.metric.as_str()) {
-        (Some(by), _) => {
+    match &spec.by {
+        Some(by) => {
             let known = spec.lines.iter().find(|(mode, _)| mode == by);
             format!("speed relative to {}", known.map_or(by.as_str(), |(_, name)| name))
         }
-        (None, THROUGHPUT) => "GB/s".to_owned(),
-        (None, PER_CPU) => "GB per CPU second".to_owned(),
-        (None, other) => format!("10^9 {other}"),
+        None => match metric(&spec.metric) {
+            Some(metric) if !metric.unit.is_empty() => metric.unit.to_owned(),
+            _ => format!("10^9 {}", spec.metric),
+        },
     }
 }
 
