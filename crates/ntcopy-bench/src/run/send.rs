@@ -136,10 +136,11 @@ pub fn prepare(socket: BorrowedFd<'_>, setting: Setting) -> Result<(), Failure> 
 
 pub fn no_msg_ntcopy() -> String {
     match other_series() {
-        None => "this kernel has no MSG_NTCOPY".to_owned(),
-        Some(other) => other.to_string(),
+        None => "this kernel has no MSG_NTCOPY; try --kernel um".to_owned(),
+        Some(other) => format!("{other}; or try --kernel um"),
     }
 }
 
 /// Why they are not on a socket that the module does not take.
-const NOT_BY_THE_MODULE: &str = "this kernel has MSG_NTCOPY by ntcopy.ko, for unix streams";
+const NOT_BY_THE_MODULE: &str =
+    "this kernel has MSG_NTCOPY by ntcopy.ko, for unix streams; try --kernel um";

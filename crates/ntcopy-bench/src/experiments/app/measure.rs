@@ -6,12 +6,12 @@ use super::client::Client;
 use super::server::{Server, version};
 use super::traffic::{self, Asked, Pace, Window};
 use super::{AppCell, AppMode, AppPlan, LargeRate, Offered};
-use crate::experiment::Rate;
+use crate::experiment::{self, Rate};
 use crate::experiments::http::run::Scratch;
 use crate::run::meter::Meter;
 use crate::run::proof::{Due, OF_A_PROGRAM_PERCENT, Proof};
 use crate::run::schedule::Schedule;
-use crate::run::{CpuClock, Failure, Patience, ns, stay_on};
+use crate::run::{self, CpuClock, Failure, Patience, ns, stay_on};
 use crate::sample::driver::{Groups, Lanes, available};
 use crate::sample::{
     At, Bootable, CLIENT_AND_SERVER, Context, Experiment, Halt, MeasureError, Needs, Outcome,
@@ -54,7 +54,12 @@ impl Experiment for AppPlan {
             offered: Vec::new(),
             checked: 0,
         };
-        let why = |mode| Ok(self.hinting.get(&mode).and_then(|hinting| hinting.clone().err()));
+        let why = |mode| {
+            let Some(Err(why)) = self.hinting.get(&mode) else { return Ok(None) };
+            // A kernel without the flag says so in words of its own.
+            let no_flag = run::unavailable(experiment::Mode::Hinted)?;
+            Ok(Some(no_flag.unwrap_or_else(|| why.clone())))
+        };
         let (here, missing) = available(&self.modes, why)?;
         let mut recording = Recording::begin(self, context)?;
         recording.missing(missing)?;

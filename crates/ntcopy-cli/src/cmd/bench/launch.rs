@@ -293,12 +293,12 @@ impl Runner {
         if !asked.measure_only {
             say(&judged, asked, place);
         }
-        if let Some(why) = lacks_hints(&record).filter(|_| !asked.measure_only) {
-            let other = match record.machine.kernel_kind.as_str() {
-                "host" => "; --kernel um measures in a kernel that has it",
-                _ => "",
-            };
-            eprintln!("ntcopy: no hinted mode could be measured: {why}{other}");
+        if let Some(line) = lacks_hints(&record).filter(|_| !asked.measure_only) {
+            // Of sends the reason names the kernel that has them.
+            let is_told = record.machine.kernel_kind != "host"
+                || record.header.sends(&line.mode) == Sends::Hinted;
+            let other = if is_told { "" } else { "; --kernel um measures in a kernel that has it" };
+            eprintln!("ntcopy: no hinted mode could be measured: {}{other}", line.why);
         }
         let code = exit_code(&record, stopped, is_asked);
         match self.at_least {
@@ -328,7 +328,7 @@ fn say_caveats(caveats: Vec<String>) {
 }
 
 /// Why no hinted mode was measured, if some were to be.
-fn lacks_hints(record: &Record) -> Option<&str> {
+fn lacks_hints(record: &Record) -> Option<&Unavailable> {
     // Pages that the kernel copies have a setting in the place of a hint.
     let of_pages = [ForkMode::Nt, ForkMode::NtCopy].map(ForkMode::as_str);
     let is_hinted =
@@ -336,7 +336,7 @@ fn lacks_hints(record: &Record) -> Option<&str> {
     let missing =
         record.unavailable.iter().find(|line| line.cell.is_none() && is_hinted(&line.mode));
     let is_measured = record.samples.iter().any(|sample| is_hinted(&sample.mode));
-    missing.filter(|_| !is_measured).map(|line| line.why.as_str())
+    missing.filter(|_| !is_measured)
 }
 
 /// Prints what a record says, and where it is.
