@@ -114,7 +114,9 @@ pub fn has_flag() -> bool {
 pub fn is_not_available(output: &Output, why: &str) -> bool {
     let is_missing = output.status.code() == Some(3);
     if is_missing {
-        println!("not run: {}", ends(output, 3, &[why]));
+        // Progress stands before the reason.
+        let text = ends(output, 3, &[why]);
+        println!("not run: {}", text.lines().find(|line| line.contains(why)).unwrap_or(&text));
     }
     is_missing
 }
