@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ntcopy_judge::stats::{METRICS, Tally, Versus, WALKS, WALKS_P99};
+use ntcopy_judge::stats::{self, Tally, Versus, WALKS, WALKS_P99};
 use ntcopy_judge::{Judged, Measured};
 use ntcopy_record::Cell;
 
@@ -51,8 +51,9 @@ pub(super) fn one(record: &Judged, figure: &Figure) -> Result<String, Error> {
 
 /// The metric of that name.
 pub(super) fn metric(name: &str) -> Result<&'static str, Error> {
-    let known = METRICS.iter().find(|metric| metric.name == name);
-    known.map(|metric| metric.name).ok_or_else(|| wrong(format!("no metric '{name}'")))
+    stats::metric(name)
+        .map(|metric| metric.name)
+        .ok_or_else(|| wrong(format!("no metric '{name}'")))
 }
 
 fn of_several(record: &Judged, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
