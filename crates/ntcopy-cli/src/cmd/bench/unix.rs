@@ -12,7 +12,7 @@ use super::launch::{KernelCpus, Launch};
 pub const EXAMPLES: &str = "\
 Examples:
   ntcopy bench unix --kernel um --sockets 1,8,64      where do hinted sends pay?
-  ntcopy bench unix --kernel um --sweep               everywhere: 72 cells, some minutes
+  ntcopy bench unix --kernel um --sweep               everywhere: 144 cells, some minutes
   ntcopy bench unix --kernel um --sweep --quick --family tcp,udp
   ntcopy bench unix --kernel um --published           the three published configurations
   ntcopy bench unix --kernel um --against stock   relative to plain sends of a stock kernel
