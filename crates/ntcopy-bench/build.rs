@@ -5,7 +5,7 @@ use std::env;
 /// The source that the kernel patch adds as arch/x86/lib/page_nt_64.S, byte for byte.
 const SOURCE: &str = "../../kernel/asm/page_nt_64.S";
 /// What stands in for the kernel's headers.
-const SHIM: &str = "src/run/bulk/pages/page_nt/shim";
+const SHIM: &str = "src/experiments/bulk/run/pages/page_nt/shim";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use ntcopy::policy::Policy;
 use ntcopy::profile::{Profile, ProfiledMachine};
 
-use crate::plan::bulk::Resources;
+use crate::experiments::bulk::plan::Resources;
+use crate::experiments::bulk::run::Setup;
 use crate::run::Failure;
-use crate::run::bulk::Setup;
 use crate::sample::Progress;
 
 use self::meter::Meter;

@@ -1,4 +1,5 @@
-//! What experiments ask of the same kind: modes, families, loads, ways to copy. Data only.
+//! What several kinds of experiments ask for: modes, families, loads; and how files and the command
+//! line say it. Data only.
 
 /// Defines `defaults()` of the experiment of this name: its file, read once, as its `Defaults`.
 macro_rules! reads_defaults {
@@ -116,7 +117,6 @@ pub(crate) use read_as_written;
 
 use ntcopy_record::units::{Bytes, SizeError};
 
-pub mod bulk;
 mod family;
 mod load;
 mod mode;
@@ -167,5 +167,5 @@ pub(crate) fn size(text: &str) -> Result<u64, SizeError> {
 
 pub use family::{DATAGRAM_BYTES, Family, LARGEST_DATAGRAM_BYTES};
 pub use load::{Lengths, LoadForm, Rate, Times};
+pub use mode::Mode;
 pub(crate) use mode::with_baseline;
-pub use mode::{Mode, NetMode};

@@ -1,24 +1,18 @@
-//! The experiments, each whole in one place: what can be asked, the plan that is made of it, what
-//! it runs, and what a sample is.
-//!
-//! What several of them share is beside them, in the stages: the sends of `unix` and `retention`,
-//! the copies and fills of `memcpy`, `memset`, `order` and `pages`, the servers of `net` and
-//! `pingpong`.
+//! The experiments. What one needs, or a family of them, is in one folder: what can be asked, the
+//! plan that is made of it, what it runs, and what a sample is.
 
 pub mod app;
+pub mod bulk;
 pub mod footprint;
 pub mod http;
-pub mod memcpy;
-pub mod memset;
-pub mod net;
-pub mod order;
-pub mod pages;
-pub mod pingpong;
-pub mod retention;
+pub mod messages;
+pub mod sends;
 pub mod turns;
-pub mod unix;
 
+use bulk::{memcpy, memset, order, pages};
+use messages::{net, pingpong};
 use ntcopy_record::ExperimentKind;
+use sends::{retention, unix};
 
 /// For `--list`: the experiments, each with the file of its defaults, comments included.
 pub const EXPERIMENTS: &[(ExperimentKind, &str)] = &[
@@ -36,8 +30,8 @@ pub const EXPERIMENTS: &[(ExperimentKind, &str)] = &[
 
 #[cfg(test)]
 mod tests {
+    use super::bulk::task::{Action, Heat, MatrixTask, ReadBack, Task};
     use super::*;
-    use crate::experiment::bulk::{Action, Heat, MatrixTask, ReadBack, Task};
 
     #[test]
     fn defaults_are_of_their_experiments_and_name_what_there_is() {

@@ -172,8 +172,9 @@ fn mem_bytes(needs: &Needs) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::unix::{self, Settings};
-    use crate::plan::{Cpus, SendsPlan};
+    use crate::experiments::sends::SendsPlan;
+    use crate::experiments::sends::unix::{self, Settings};
+    use crate::plan::Cpus;
     use crate::sample::Bootable as _;
 
     fn plan(settings: &Settings) -> SendsPlan {

@@ -4,12 +4,10 @@
 //! and interleaves the modes; each experiment says how its lanes are made ready, what a sample of
 //! one is, and what becomes of a lane that failed.
 
-mod bulk;
 pub(crate) mod driver;
 pub(crate) mod needs;
 mod progress;
 pub(crate) mod resolved;
-mod sends;
 pub(crate) mod servers;
 mod write;
 
@@ -17,13 +15,12 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use ntcopy_record::{ExperimentKind, Machine, Mode, Sample};
+use ntcopy_record::{ExperimentKind, Mode, Sample};
 use sha2::{Digest, Sha256};
 
 use crate::run::load::Window;
 use crate::run::meter::CpuNs;
 use crate::run::{Failure, unix_now_ns};
-use crate::tcp;
 
 pub(crate) use driver::{At, Halt, Recording};
 pub use driver::{Context, Experiment, Options};
@@ -51,12 +48,6 @@ pub enum MeasureError {
 /// What modes are whose names say it.
 pub(crate) fn named<M: Display>(modes: &[M]) -> Vec<Mode> {
     modes.iter().map(|mode| Mode::named(mode.to_string())).collect()
-}
-
-/// A network namespace of the measurement's own may have another congestion control than its
-/// maker's.
-pub(crate) fn in_this_namespace(machine: Machine) -> Machine {
-    Machine { tcp_congestion_control: tcp::congestion_control(), ..machine }
 }
 
 /// Whose CPU time a window has, of a client and a server.

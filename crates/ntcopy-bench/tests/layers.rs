@@ -16,15 +16,33 @@ const MODULES: &[(&str, &[&str])] = &[
     ("machine", &["tcp", "hardware", "c_library", "cpu"]),
     ("experiment", &[]),
     ("plan", &["experiment"]),
-    ("run", &["tcp", "hardware", "c_library", "cpu", "experiment", "plan"]),
-    ("sample", &["tcp", "experiment", "plan", "run"]),
+    ("run", &["hardware", "experiment", "plan"]),
+    ("sample", &["plan", "run"]),
+    // Each whole in one folder: see `EXPERIMENTS`.
+    (
+        "experiments",
+        &["tcp", "hardware", "c_library", "cpu", "experiment", "plan", "run", "sample"],
+    ),
     // Measures for a decision, not for a record.
-    ("calibrate", &["experiment", "plan", "run", "sample"]),
-    // Whole in one place each.
-    ("experiments", &["hardware", "experiment", "plan", "run", "sample"]),
+    ("calibrate", &["experiment", "experiments", "plan", "run", "sample"]),
     // Takes the whole pipeline into another kernel.
     ("guest", &["hardware", "experiment", "experiments", "plan", "machine", "run", "sample"]),
 ];
+
+/// The folders of `experiments`, each with those that it may use: an experiment, or a family of them.
+const EXPERIMENTS: &[(&str, &[&str])] = &[
+    ("bulk", &[]),
+    ("footprint", &[]),
+    ("messages", &[]),
+    ("sends", &[]),
+    // Turns of programs of the user's.
+    ("turns", &[]),
+    ("http", &["turns"]),
+    ("app", &["http", "turns"]),
+];
+
+/// The stages within a folder of `experiments`, where it has them as modules of their own.
+const STAGES: [&str; 3] = ["plan", "run", "sample"];
 
 /// The project's crates, each with those of them that it may depend on.
 const CRATES: &[(&str, &[&str])] = &[
@@ -98,6 +116,35 @@ fn a_stage_uses_only_the_stages_before_it() {
         }
     }
     assert!(seen.iter().any(|used| used == "plan"), "the test sees no imports at all");
+}
+
+#[test]
+fn an_experiment_uses_those_that_it_may_and_its_stages_those_before_them() {
+    let allowed: BTreeMap<&str, &[&str]> = EXPERIMENTS.iter().copied().collect();
+    let modules = modules(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    let stage = |module: &Module| {
+        STAGES.iter().position(|stage| module.get(2).is_some_and(|name| name == stage))
+    };
+    let mut seen = BTreeSet::new();
+    for (module, text) in &modules {
+        let ["experiments", folder, ..] = names(module)[..] else { continue };
+        let may = allowed.get(folder).unwrap_or_else(|| panic!("{folder} is in no layer"));
+        for path in paths(text) {
+            let used = target(module, &path, &modules);
+            let ["experiments", other, ..] = names(&used)[..] else { continue };
+            let which = format!("{} uses {}", module.join("::"), used.join("::"));
+            assert!(other == folder || may.contains(&other), "{which}, and may use {may:?}");
+            if let (true, Some(its), Some(own)) = (other == folder, stage(&used), stage(module)) {
+                assert!(its <= own, "{which}, a later stage");
+            }
+        }
+        seen.insert(folder);
+    }
+    assert_eq!(seen.len(), EXPERIMENTS.len(), "{seen:?}");
+}
+
+fn names(module: &Module) -> Vec<&str> {
+    module.iter().map(String::as_str).collect()
 }
 
 #[test]

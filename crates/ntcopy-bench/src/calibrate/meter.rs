@@ -7,11 +7,11 @@ use ntcopy_judge::stats::{MIN_PAIRS, median};
 use ntcopy_record::units::Bytes;
 
 use crate::experiment::LINE_BYTES;
-use crate::experiment::bulk::{Heat, Pages, ReadBack, Task, Way};
-use crate::plan::bulk::{BulkCell, BulkPlan, Resources};
+use crate::experiments::bulk::plan::{BulkCell, BulkPlan, Resources};
+use crate::experiments::bulk::run::{Setup, Worker};
+use crate::experiments::bulk::task::{Heat, Pages, ReadBack, Task, Way};
 use crate::plan::group_order;
 use crate::run::Failure;
-use crate::run::bulk::{Setup, Worker};
 use crate::sample::Progress;
 
 const ROUNDS: u32 = MIN_PAIRS as u32;

@@ -8,8 +8,8 @@ use ntcopy_record::MISSES_PERMILLE;
 
 use super::decide::{best, from_size, range, ratios, safe_from};
 use super::meter::Meter;
-use crate::experiment::bulk::{Heat, ReadBack, Task, Way};
-use crate::plan::bulk::Resources;
+use crate::experiments::bulk::plan::Resources;
+use crate::experiments::bulk::task::{Heat, ReadBack, Task, Way};
 use crate::run::Failure;
 
 /// Large enough that a call's beginning and end don't count.

@@ -25,8 +25,7 @@ use serde::Deserialize;
 
 use crate::experiment::{Mode, Rate, reads_defaults, size, with_baseline, words};
 use crate::experiments::http::run::KnownProgram;
-use crate::plan::error::{check_connections, check_pairs, check_zeros, two_places};
-use crate::plan::messages::TWO_CPUS;
+use crate::plan::error::{TWO_CPUS, check_connections, check_pairs, check_zeros, two_places};
 use crate::plan::{Cpus, PlanError, or, params};
 
 /// Connections beyond this are more than memcached takes as it comes.

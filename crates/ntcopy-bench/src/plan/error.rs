@@ -2,8 +2,14 @@
 
 use ntcopy_record::units::Bytes;
 
-use super::CpuPair;
 use crate::experiment::Family;
+
+/// The CPUs of a sender and a reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuPair {
+    pub sender: u32,
+    pub reader: u32,
+}
 
 /// What the plan has to know of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +93,9 @@ pub(crate) fn pin(asked: &[u32], cpus: &Cpus) -> Result<CpuPair, PlanError> {
     let [sender, reader] = two_places(asked, cpus, takes)?;
     Ok(CpuPair { sender, reader })
 }
+
+/// What --cpus takes where a client and a server have CPUs.
+pub(crate) const TWO_CPUS: &str = "one CPU for both, or those of client and server";
 
 /// The CPUs of two processes: those asked for, or the first two that this one may use.
 pub(crate) fn two_places(asked: &[u32], cpus: &Cpus, takes: &str) -> Result<[u32; 2], PlanError> {

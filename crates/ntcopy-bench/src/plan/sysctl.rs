@@ -1,8 +1,5 @@
 //! Limits of the kernel that what is in flight has to fit.
 
-use super::{CellPlan, SendsPlan};
-use crate::experiment::Family;
-
 /// Size of a page in the unit of these limits, on every machine that this program runs on.
 const PAGE_BYTES: u64 = 4096;
 /// Room beside what the plan puts in flight.
@@ -22,6 +19,11 @@ impl Sysctl {
         Sysctl { name: "net.ipv4.tcp_mem", pages: pages(in_flight_bytes) }
     }
 
+    /// What UDP needs for it.
+    pub fn for_udp(in_flight_bytes: u64) -> Sysctl {
+        Sysctl { name: "net.ipv4.udp_mem", pages: pages(in_flight_bytes) }
+    }
+
     /// The value to set: no pressure below the limit.
     pub fn value(&self) -> String {
         format!("{0} {0} {0}", self.pages)
@@ -35,17 +37,4 @@ impl Sysctl {
 /// receiver until it is read: four times the payload covers both.
 fn pages(in_flight_bytes: u64) -> u64 {
     (in_flight_bytes * 4 + SLACK_BYTES) / PAGE_BYTES
-}
-
-pub fn sysctls(plan: &SendsPlan) -> Vec<Sysctl> {
-    let most = |families: &[Family]| {
-        let ours = plan.cells.iter().filter(|cell| families.contains(&cell.family));
-        ours.filter_map(CellPlan::in_flight_bytes).max()
-    };
-    let tcp = ("net.ipv4.tcp_mem", most(&[Family::Tcp, Family::Tcp6]));
-    let udp =
-        ("net.ipv4.udp_mem", most(&[Family::Udp, Family::Udp6, Family::UdpGso, Family::Udplite]));
-    let needed =
-        |(name, bytes): (&'static str, Option<u64>)| Some(Sysctl { name, pages: pages(bytes?) });
-    [tcp, udp].into_iter().filter_map(needed).collect()
 }

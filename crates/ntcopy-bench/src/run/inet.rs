@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use ntcopy_record::units::Bytes;
@@ -43,6 +44,15 @@ pub fn pair(family: Family, object_bytes: u64) -> Result<(OwnedFd, OwnedFd), Fai
     let sockets = [open(family)?, open(family)?];
     let rcvbuf = rcvbuf_bytes(family, object_bytes);
     join(family, sockets, [loopback(family); 2], Some(rcvbuf))
+}
+
+/// The same with the buffers that the system gives; unix too.
+pub fn local_pair(family: Family) -> Result<(OwnedFd, OwnedFd), Failure> {
+    if family == Family::Unix {
+        let pair = UnixStream::pair().map_err(Failure::io("cannot make a socket pair"))?;
+        return Ok((pair.0.into(), pair.1.into()));
+    }
+    join(family, [open(family)?, open(family)?], [loopback(family); 2], None)
 }
 
 /// Connects the first socket to the second, at their addresses; `rcvbuf` is what the second one's

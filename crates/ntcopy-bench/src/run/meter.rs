@@ -43,7 +43,7 @@ impl<'a, const N: usize> Meter<'a, N> {
     }
 
     /// Right before the clock starts: switching counters on takes a while.
-    pub(super) fn start(&self) -> Result<CpuNs<N>, Failure> {
+    pub fn start(&self) -> Result<CpuNs<N>, Failure> {
         if let Some(events) = self.events {
             events.borrow_mut().start();
         }
@@ -51,7 +51,7 @@ impl<'a, const N: usize> Meter<'a, N> {
     }
 
     /// Right after it has stopped; gives what was counted as well.
-    pub(super) fn stop(&self) -> Result<(CpuNs<N>, BTreeMap<String, u64>), Failure> {
+    pub fn stop(&self) -> Result<(CpuNs<N>, BTreeMap<String, u64>), Failure> {
         let cpu = (self.cpu)()?;
         Ok((cpu, self.events.map_or_else(BTreeMap::new, |events| events.borrow_mut().stop())))
     }

@@ -1,18 +1,18 @@
-//! Sending an object, by mode.
+//! Sending an object, by mode, and what a mode needs of kernel and socket.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+use memmap2::Advice;
 use ntcopy::socket::{Setting, Support, kernel_support, other_series};
 use ntcopy::uapi;
 use rustix::io::{Errno, retry_on_intr};
-use rustix::net::{SendFlags, send};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
 use rustix::pipe::{IoSliceRaw, SpliceFlags, splice, vmsplice};
 
 use super::pipe::Pipe;
-use super::{Failure, Stop, datagram};
+use super::{Failure, Stop, datagram, map};
 use crate::experiment::{Family, Mode};
-use crate::plan::CellPlan;
 
 pub struct Sender {
     family: Family,
@@ -23,15 +23,13 @@ pub struct Sender {
 }
 
 impl Sender {
-    pub fn new(cell: &CellPlan, patience: Duration, stop: Stop) -> Result<Sender, Failure> {
-        let pipe = Pipe::for_object(cell.object_bytes)?;
-        Ok(Sender { family: cell.family, pipe, patience, stop })
-    }
-
-    /// One that sends whole objects on unix sockets, whatever signals come.
-    pub fn on_unix(object_bytes: u64, patience: Duration) -> Result<Sender, Failure> {
-        let (pipe, stop) = (Pipe::for_object(object_bytes)?, Stop::default());
-        Ok(Sender { family: Family::Unix, pipe, patience, stop })
+    pub fn new(
+        family: Family,
+        object_bytes: u64,
+        patience: Duration,
+        stop: Stop,
+    ) -> Result<Sender, Failure> {
+        Ok(Sender { family, pipe: Pipe::for_object(object_bytes)?, patience, stop })
     }
 
     /// Sends all of `bytes`. A socket that takes no more of them is a failure,
@@ -111,6 +109,34 @@ impl Sender {
         }
         Failure::Silent { what: "a socket took no byte", waited: self.patience }
     }
+}
+
+/// Why a mode is not to be had on this kernel; none if it is.
+pub fn unavailable(mode: Mode) -> Result<Option<String>, Failure> {
+    match mode {
+        Mode::Plain | Mode::Idle => Ok(None),
+        Mode::Hinted => match ntcopy::socket::probe() {
+            Ok(Support::None) | Err(Errno::PROTO) => Ok(Some(no_msg_ntcopy())),
+            Ok(Support::Kernel | Support::Module) => Ok(switched_off()),
+            Err(errno) => Err(Failure::os("cannot ask for SO_NTCOPY")(errno)),
+        },
+        Mode::Vmsplice => {
+            let page = map(4096, Advice::Normal)?;
+            let (ours, _theirs) =
+                socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                    .map_err(Failure::os("cannot make a socket pair"))?;
+            let sender = Sender::new(Family::Unix, 4096, Duration::ZERO, Stop::default())?;
+            let sent = sender.send(ours.as_fd(), mode, &page);
+            Ok(sent.err().map(|failure| format!("this kernel does not do it: {failure}")))
+        }
+    }
+}
+
+/// Why hints do nothing on this kernel, if they don't.
+fn switched_off() -> Option<String> {
+    (ntcopy::socket::sysctl() == Some(uapi::SYSCTL_OFF)).then(|| {
+        "net.core.ntcopy is 0, and hints are ignored: sysctl -w net.core.ntcopy=1".to_owned()
+    })
 }
 
 pub fn setting(mode: Mode) -> Setting {

@@ -2,12 +2,8 @@
 
 use ntcopy_record::Sample;
 
-use crate::plan::messages::Sides;
-use crate::run::meter::open_events;
-use crate::run::net::{self, Lane, Network, Setup};
-use crate::run::{Failure, stay_on};
-use crate::sample::driver::{At, Context, Experiment, Groups, Halt, Lanes, Recording, available};
-use crate::sample::{MeasureError, Outcome, in_this_namespace};
+use super::driver::{At, Groups, Halt, Lanes, Recording};
+use crate::run::Failure;
 
 pub struct Connected<L, C> {
     /// Gone after a failure. Goes first: a server that ends does not wait for it.
@@ -20,42 +16,6 @@ impl<L, C> Connected<L, C> {
         Connected { client: None, lane }
     }
 }
-
-/// Starts a server for each mode that is here, and measures so many cells. With devices, this thread
-/// is in another network namespace afterwards.
-pub fn measure<C>(
-    plan: &impl Experiment,
-    sides: &Sides,
-    cells: usize,
-    context: Context<'_>,
-    mut cell: impl FnMut(usize, &mut [NetServer<'_, C>], &mut Recording<'_>) -> Result<(), Halt>,
-) -> Result<Outcome, MeasureError> {
-    net::allow_files(sides.connections, sides.modes.len())?;
-    stay_on(sides.places.map(|[client, _]| client))?;
-    // Before the namespaces: the first one alone shows the kernel's settings.
-    let (modes, missing) = available(&sides.modes, net::unavailable)?;
-    let network = Network::make(sides.between, &sides.families, &sides.modes)?;
-    let machine = in_this_namespace(context.machine);
-    let mut recording = Recording::begin(plan, Context { machine, ..context })?;
-    recording.missing(missing)?;
-    recording.expect(cells as u64 * u64::from(sides.pairs) * modes.len() as u64);
-    let setup = Setup {
-        server_args: &recording.options.worker_args,
-        network: &network,
-        server_cpu: sides.places.map(|[_, server]| server),
-        events: &open_events(),
-        patience: recording.patience(),
-    };
-    let mut servers = Vec::new();
-    for (number, mode) in (0..).zip(&sides.modes).filter(|(_, mode)| modes.contains(mode)) {
-        servers.push(Connected::new(Lane::new(&setup, *mode, number)?));
-    }
-    recording.cells(0..cells, |recording, number| cell(number, &mut servers, recording))?;
-    recording.end()
-}
-
-/// A server of `net` or `pingpong`.
-pub type NetServer<'a, C> = Connected<Lane<'a>, C>;
 
 /// What one cell asks of lanes of this type.
 pub trait Exchange<L> {

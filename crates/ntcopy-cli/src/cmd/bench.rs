@@ -65,25 +65,25 @@ enum Experiment {
     App(Box<app::AppArgs>),
     /// Client and server: requests and responses over TCP and UDP, tx-nocache-copy, the hint
     #[command(after_help = net::NET_EXAMPLES, args_override_self = true)]
-    Net(Box<experiments::net::Settings>),
+    Net(Box<experiments::messages::net::Settings>),
     /// One message there and back at a time: half of the round trip
     #[command(after_help = net::PINGPONG_EXAMPLES, args_override_self = true)]
-    Pingpong(Box<experiments::pingpong::Settings>),
+    Pingpong(Box<experiments::messages::pingpong::Settings>),
     /// Copies in user space: the library against every other, by size, hot and cold
     #[command(after_help = bulk::MEMCPY_EXAMPLES, args_override_self = true)]
-    Memcpy(Box<experiments::memcpy::Settings>),
+    Memcpy(Box<experiments::bulk::memcpy::Settings>),
     /// Fills in user space: the library, the C library and perf's functions
     #[command(after_help = bulk::MEMSET_EXAMPLES, args_override_self = true)]
-    Memset(Box<experiments::memset::Settings>),
+    Memset(Box<experiments::bulk::memset::Settings>),
     /// Clearing and copying pages as a kernel does, then reading them back; and the fork() loop
     #[command(after_help = pages::EXAMPLES, args_override_self = true)]
-    Pages(Box<experiments::pages::Settings>),
+    Pages(Box<experiments::bulk::pages::Settings>),
     /// What copies, or sends, leave of the cache to other programs on this CPU
     #[command(after_help = retention::EXAMPLES, args_override_self = true)]
     Retention(Box<retention::RetentionArgs>),
     /// A matrix by rows and by columns, with normal and with non-temporal stores
     #[command(after_help = bulk::ORDER_EXAMPLES, args_override_self = true)]
-    Order(Box<experiments::order::Settings>),
+    Order(Box<experiments::bulk::order::Settings>),
     /// Print every experiment with its defaults
     List,
     /// The reading process of an experiment; not for people
@@ -122,9 +122,9 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
             EXPERIMENTS.iter().for_each(|(experiment, _)| list(experiment));
             Ok(ExitCode::SUCCESS)
         }
-        Experiment::Reader => Ok(run::reader::main()),
-        Experiment::Server => Ok(run::net::server_main()),
-        Experiment::Worker => Ok(run::bulk::worker_main()),
+        Experiment::Reader => Ok(experiments::sends::run::reader::main()),
+        Experiment::Server => Ok(experiments::messages::run::server_main()),
+        Experiment::Worker => Ok(experiments::bulk::run::worker_main()),
     }
 }
 

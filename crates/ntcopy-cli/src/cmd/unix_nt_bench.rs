@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ntcopy_bench::experiment::{Family, Mode};
-use ntcopy_bench::plan::{CellPlan, CpuPair, Form};
-use ntcopy_bench::run::{self, Clocked, Failure, Rig, RigOptions, Stop};
+use ntcopy_bench::experiments::sends::run::{Clocked, Rig, RigOptions};
+use ntcopy_bench::experiments::sends::{CellPlan, Form};
+use ntcopy_bench::plan::CpuPair;
+use ntcopy_bench::run::{self, Failure, Stop};
 use ntcopy_report::text::thousands;
 
 use super::bench;

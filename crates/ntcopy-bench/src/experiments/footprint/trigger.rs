@@ -16,8 +16,7 @@ use rustix::pipe::{IoSliceRaw, SpliceFlags, splice, vmsplice};
 use super::lines::{self, Cycle, Memory, PAGE};
 use super::{Call, Kind, LINE_BYTES};
 use crate::experiment::{Family, Mode};
-use crate::run::net::Network;
-use crate::run::{self, Failure, Pipe, Sink};
+use crate::run::{self, Failure, Pipe, Sink, inet};
 
 /// Sources and destinations are taken in turns from this much: they are cold, as a server's are.
 const AROUND_BYTES: usize = 64 << 20;
@@ -85,7 +84,7 @@ impl Triggers {
         if is_known {
             return Ok(());
         }
-        let (ours, theirs) = Network::Loopback.pair(0, family)?;
+        let (ours, theirs) = inet::local_pair(family)?;
         // sendfile() has no flag for one call, and would wait for room that the same thread makes.
         for end in [&ours, &theirs] {
             ioctl_fionbio(end, true).map_err(Failure::os("cannot set O_NONBLOCK"))?;

@@ -3,10 +3,9 @@
 use std::process::ExitCode;
 
 use ntcopy_bench::c_library::{Libc, corrected_threshold_bytes};
-use ntcopy_bench::experiments::{memcpy, memset, order};
+use ntcopy_bench::experiments::bulk::plan::{BulkPlan, Resources};
+use ntcopy_bench::experiments::bulk::{memcpy, memset, order, run};
 use ntcopy_bench::plan::PlanError;
-use ntcopy_bench::plan::bulk::{BulkPlan, Resources};
-use ntcopy_bench::run;
 use ntcopy_record::ExperimentKind;
 
 use super::args::Common;
@@ -96,7 +95,7 @@ pub fn run(
         )));
     }
     ntcopy::init().map_err(usage)?;
-    let plan = plan(&run::bulk::resources()?).map_err(usage)?;
+    let plan = plan(&run::resources()?).map_err(usage)?;
     if plan.cells.iter().all(|cell| cell.left_out.is_some()) {
         let why = plan.cells.first().and_then(|cell| cell.left_out.clone());
         return Err(not_available(why.unwrap_or_else(|| "there is nothing to measure".to_owned())));

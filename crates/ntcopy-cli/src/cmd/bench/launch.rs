@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ntcopy_bench::alone::Alone;
-use ntcopy_bench::experiments::pages::fork::ForkMode;
+use ntcopy_bench::experiments::bulk::pages::fork::ForkMode;
 use ntcopy_bench::guest::blocks::{self, BlocksError};
 use ntcopy_bench::guest::{self, GuestError, Request};
 use ntcopy_bench::machine;

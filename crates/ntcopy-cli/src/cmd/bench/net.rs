@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiments::{net, pingpong};
+use ntcopy_bench::experiments::messages::{net, pingpong};
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::sample::Bootable;
 use ntcopy_record::{ExperimentKind, Unavailable};

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiments::pages::fork;
-use ntcopy_bench::experiments::pages::{self, Form, Settings};
+use ntcopy_bench::experiments::bulk::pages::fork;
+use ntcopy_bench::experiments::bulk::pages::{self, Form, Settings};
 use ntcopy_kernel::Kind;
 use ntcopy_record::ExperimentKind;
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiments::retention::{self, Settings};
+use ntcopy_bench::experiments::sends::retention::{self, Settings};
 use ntcopy_record::ExperimentKind;
 
 use super::against::AgainstArgs;
