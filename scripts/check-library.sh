@@ -34,12 +34,12 @@ targets() {
 	for target in aarch64-unknown-linux-gnu i686-unknown-linux-gnu; do
 		if has_target "$target"; then
 			echo "library: $target"
-			"$cargo" check -q --locked -p ntcopy --tests --target "$target"
+			"$cargo" check -q --locked -p ntcopy --features profile --tests --target "$target"
 		fi
 	done
 	if has_target "$musl"; then
 		echo "library: $musl"
-		"$cargo" test -q --locked -p ntcopy --lib --target "$musl"
+		"$cargo" test -q --locked -p ntcopy --features profile --lib --target "$musl"
 	fi
 	[ -z "$missing" ] || {
 		echo "library: no standard library for$missing; with rustup: rustup target add$missing" >&2

@@ -16,6 +16,8 @@ echo "lint: cargo fmt"
 cargo fmt --all --check
 echo "lint: clippy"
 cargo clippy --workspace --all-targets --locked -q -- -D warnings
+# The library as a program gets it that names no feature of it.
+cargo clippy -p ntcopy --all-targets --locked -q -- -D warnings
 # The program of the demo, without surveys.
 cargo clippy -p ntcopy-cli --no-default-features --locked -q -- -D warnings
 echo "lint: the fuzz targets' lock files"

@@ -44,13 +44,14 @@
 //!
 //! # Features
 //!
-//! `std` (default): profile, environment, sockets, and what the CPU is ([`cpu`]). Without it, the copies and fills of a `no_std` program that has a
-//! `memcpy`, by CPUID alone.
+//! `std` (default): environment, sockets, and what the CPU is ([`cpu`]). Without it, the copies and
+//! fills of a `no_std` program that has a `memcpy`, by CPUID alone. `profile`: the thresholds that
+//! were measured on this machine.
 
 #![deny(missing_docs)]
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 // Half of what the text refers to isn't there then.
-#![cfg_attr(not(feature = "std"), allow(rustdoc::broken_intra_doc_links))]
+#![cfg_attr(not(feature = "profile"), allow(rustdoc::broken_intra_doc_links))]
 
 pub mod arch;
 mod copy;
@@ -66,7 +67,7 @@ mod vectored;
 
 #[cfg(feature = "std")]
 pub mod cpu;
-#[cfg(feature = "std")]
+#[cfg(feature = "profile")]
 pub mod profile;
 #[cfg(feature = "std")]
 pub mod recommended;

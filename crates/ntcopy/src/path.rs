@@ -4,8 +4,8 @@ use core::fmt;
 
 /// The instructions that move the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "std", serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "profile", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "profile", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Method {
     /// The C library's `memmove` or `memset`, whatever that does.
@@ -86,8 +86,8 @@ impl Method {
 
 /// How a copy reads its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "std", serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "profile", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "profile", serde(rename_all = "lowercase"))]
 #[non_exhaustive]
 pub enum Prefetch {
     /// Only as the hardware does.
@@ -121,8 +121,8 @@ impl Prefetch {
 /// How many pages a copy takes in turn, and how many bytes of each at a time; or one byte after the
 /// other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "std", serde(try_from = "String", into = "&'static str"))]
+#[cfg_attr(feature = "profile", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "profile", serde(try_from = "String", into = "&'static str"))]
 pub struct Turns {
     pages: u8,
     bytes: u16,
@@ -190,7 +190,7 @@ impl Turns {
     }
 }
 
-#[cfg(feature = "std")]
+#[cfg(feature = "profile")]
 impl TryFrom<String> for Turns {
     type Error = String;
 

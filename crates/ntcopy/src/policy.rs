@@ -9,7 +9,7 @@
 //! [`profile`](crate::profile)), or what [`Policy::for_facts`] makes of CPUID.
 
 pub(crate) mod defaults;
-#[cfg(feature = "std")]
+#[cfg(feature = "profile")]
 mod size;
 #[cfg(test)]
 mod tests;
@@ -29,14 +29,14 @@ pub const NEVER: u64 = u64::MAX;
 /// The thresholds, and the methods on either side of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "std", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "profile", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "profile", serde(deny_unknown_fields))]
 pub struct Policy {
     /// [`Hint::Auto`]: bytes of the whole from which copies are non-temporal.
-    #[cfg_attr(feature = "std", serde(with = "size"))]
+    #[cfg_attr(feature = "profile", serde(with = "size"))]
     pub copy_nontemporal_from_bytes: u64,
     /// [`Hint::Auto`]: bytes of the whole from which fills are non-temporal.
-    #[cfg_attr(feature = "std", serde(with = "size"))]
+    #[cfg_attr(feature = "profile", serde(with = "size"))]
     pub fill_nontemporal_from_bytes: u64,
     /// What non-temporal copies are made of. [`Method::Libc`] where there is nothing.
     pub copy_method: Method,
@@ -46,13 +46,13 @@ pub struct Policy {
     pub nontemporal_source_prefetch: Prefetch,
     /// Bytes of the whole from which a non-temporal copy flushes its source instead, if that has the
     /// hint [`Hint::Nontemporal`].
-    #[cfg_attr(feature = "std", serde(with = "size"))]
+    #[cfg_attr(feature = "profile", serde(with = "size"))]
     pub flush_source_from_bytes: u64,
     /// Which pages the library's own copies take in turn, where a call is long enough.
     pub turns: Turns,
     /// Bytes of one call from which they do; of a source that is cold or whose hint is
     /// [`Hint::Nontemporal`], from one group of pages on.
-    #[cfg_attr(feature = "std", serde(with = "size"))]
+    #[cfg_attr(feature = "profile", serde(with = "size"))]
     pub turns_from_bytes: u64,
     /// What non-temporal fills are made of, for values other than zero.
     pub fill_method: Method,
@@ -61,29 +61,29 @@ pub struct Policy {
     /// What temporal copies of a non-temporal source are made of.
     pub nontemporal_source_method: Method,
     /// Other temporal copies in one call are `rep movsb` from this number of bytes on…
-    #[cfg_attr(feature = "std", serde(with = "size"))]
+    #[cfg_attr(feature = "profile", serde(with = "size"))]
     pub rep_movsb_from_bytes: u64,
     /// …and below this one.
-    #[cfg_attr(feature = "std", serde(with = "size"))]
+    #[cfg_attr(feature = "profile", serde(with = "size"))]
     pub rep_movsb_below_bytes: u64,
     /// What temporal copies of a cold source in one call are made of, from
     /// [`temporal_from_bytes`](Policy::temporal_from_bytes) on.
     pub temporal_method: Method,
     /// Bytes of one call from which they are…
-    #[cfg_attr(feature = "std", serde(with = "size"))]
+    #[cfg_attr(feature = "profile", serde(with = "size"))]
     pub temporal_from_bytes: u64,
     /// …and below which.
-    #[cfg_attr(feature = "std", serde(with = "size"))]
+    #[cfg_attr(feature = "profile", serde(with = "size"))]
     pub temporal_below_bytes: u64,
     /// Temporal fills in one call are `rep stosb` from this number of bytes on…
-    #[cfg_attr(feature = "std", serde(with = "size"))]
+    #[cfg_attr(feature = "profile", serde(with = "size"))]
     pub rep_stosb_from_bytes: u64,
     /// …and below this one. The others are the C library's.
-    #[cfg_attr(feature = "std", serde(with = "size"))]
+    #[cfg_attr(feature = "profile", serde(with = "size"))]
     pub rep_stosb_below_bytes: u64,
     /// Bytes of one call from which the C library can't be trusted to be temporal, so that
     /// [`Hint::Temporal`] gets the two methods below instead.
-    #[cfg_attr(feature = "std", serde(with = "size"))]
+    #[cfg_attr(feature = "profile", serde(with = "size"))]
     pub libc_temporal_below_bytes: u64,
     /// What such copies are made of.
     pub insisted_copy_method: Method,

@@ -20,7 +20,7 @@ cargo test -q --locked -p ntcopy --no-default-features --tests
 
 echo "memory: AddressSanitizer"
 RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR="$target/asan" \
-	cargo test -q --locked -p ntcopy --target "$host" --tests
+	cargo test -q --locked -p ntcopy --features profile --target "$host" --tests
 
 echo "memory: valgrind"
 command -v valgrind >/dev/null 2>&1 || {

@@ -1,6 +1,8 @@
 //! The environment's overrides, for tests, measurements and emulators.
 
+use std::error::Error;
 use std::ffi::OsString;
+use std::fmt;
 
 use crate::arch;
 use crate::path::{Method, Turns};
@@ -27,8 +29,7 @@ pub struct Overrides {
 }
 
 /// A variable with a value that means nothing here.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{variable}={value:?}: {what}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadVariable {
     /// The variable's name.
     pub variable: &'static str,
@@ -37,6 +38,14 @@ pub struct BadVariable {
     /// What is wrong with it, and what it may be.
     pub what: String,
 }
+
+impl fmt::Display for BadVariable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}={:?}: {}", self.variable, self.value, self.what)
+    }
+}
+
+impl Error for BadVariable {}
 
 impl Overrides {
     /// Reads the variables, with what `get` says is in the environment. An empty value is an

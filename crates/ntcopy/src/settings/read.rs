@@ -1,12 +1,16 @@
 //! Reading the settings, once, and keeping what was wrong with them.
 
+use std::error::Error;
 use std::ffi::OsString;
+use std::fmt;
+#[cfg(feature = "profile")]
 use std::path::PathBuf;
 
 use once_cell::race::OnceBox;
 
 use super::env::{BadVariable, Overrides};
 use crate::policy::Policy;
+#[cfg(feature = "profile")]
 use crate::profile::{self, ProfileError};
 
 /// Where a policy comes from.
@@ -16,6 +20,7 @@ pub enum Origin {
     /// CPUID: this machine has not been measured.
     Cpuid,
     /// A profile of this machine.
+    #[cfg(feature = "profile")]
     Profile(PathBuf),
 }
 
@@ -32,16 +37,27 @@ pub struct Settings {
 }
 
 /// Something that was set and can't be followed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum SettingsError {
     /// A variable of the environment.
-    #[error(transparent)]
-    Variable(#[from] BadVariable),
+    Variable(BadVariable),
     /// The profile.
-    #[error(transparent)]
-    Profile(#[from] ProfileError),
+    #[cfg(feature = "profile")]
+    Profile(ProfileError),
 }
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SettingsError::Variable(bad) => bad.fmt(out),
+            #[cfg(feature = "profile")]
+            SettingsError::Profile(error) => error.fmt(out),
+        }
+    }
+}
+
+impl Error for SettingsError {}
 
 struct Read {
     settings: Settings,
@@ -116,17 +132,26 @@ fn variable(name: &str) -> Option<OsString> {
     if is_privileged { None } else { std::env::var_os(name) }
 }
 
+/// What was measured on this machine, if it was.
+#[cfg(feature = "profile")]
+fn measured() -> Result<Option<(Policy, Origin)>, SettingsError> {
+    let found = profile::find(variable).map_err(SettingsError::Profile)?;
+    Ok(found.map(|found| (found.profile.policy, Origin::Profile(found.path))))
+}
+
+#[cfg(not(feature = "profile"))]
+fn measured() -> Result<Option<(Policy, Origin)>, SettingsError> {
+    Ok(None)
+}
+
 fn read() -> Read {
     let (overrides, bad) = Overrides::read(variable);
     let mut error = bad.map(SettingsError::Variable);
-    let (policy, origin) = match profile::find(variable) {
-        Ok(Some(found)) => (found.profile.policy, Origin::Profile(found.path)),
-        Ok(None) => (Policy::for_cpu(), Origin::Cpuid),
-        Err(wrong) => {
-            error.get_or_insert(SettingsError::Profile(wrong));
-            (Policy::for_cpu(), Origin::Cpuid)
-        }
-    };
+    let measured = measured().unwrap_or_else(|wrong| {
+        error.get_or_insert(wrong);
+        None
+    });
+    let (policy, origin) = measured.unwrap_or_else(|| (Policy::for_cpu(), Origin::Cpuid));
     let policy = overrides.apply(policy);
     Read { settings: Settings { policy, origin, overrides }, error }
 }

@@ -1,9 +1,10 @@
 //! The module's device: `/dev/ntcopy`, and what it is asked.
 
+use std::error::Error;
 use std::ffi::c_int;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::{fmt, io};
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -71,21 +72,25 @@ pub(super) fn is_there() -> Result<bool, Errno> {
 
 /// A loaded module that speaks another series of the interface of `/dev/ntcopy` than this library.
 /// The numbers of one series may mean something else in another, so neither uses the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the module that is loaded speaks series {0} of its interface, and this program series {ours}: \
-     {older} is the older one, and has to be that of the other's version",
-    ours = uapi::MODULE_SERIES,
-    older = older(.0)
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtherSeries(
     /// The module's.
     pub u32,
 );
 
-fn older(module: &u32) -> &'static str {
-    if *module < uapi::MODULE_SERIES { "the module" } else { "this program" }
+impl fmt::Display for OtherSeries {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (module, ours) = (self.0, uapi::MODULE_SERIES);
+        let older = if module < ours { "the module" } else { "this program" };
+        write!(
+            out,
+            "the module that is loaded speaks series {module} of its interface, and this program \
+             series {ours}: {older} is the older one, and has to be that of the other's version"
+        )
+    }
 }
+
+impl Error for OtherSeries {}
 
 /// Asks the module that is loaded, if one is.
 pub(super) fn other_series() -> Option<OtherSeries> {

@@ -1,7 +1,8 @@
 //! The three counters: the kernel's in `/proc/net/netstat`, the module's in `/proc/net/ntcopy`.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::{fmt, fs, io};
 
 use crate::uapi;
 
@@ -19,11 +20,10 @@ pub struct Counters {
 }
 
 /// Why the counters could not be had.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum CountersError {
     /// The file is there but cannot be read.
-    #[error("cannot read {path}: {cause}")]
     Read {
         /// The file.
         path: PathBuf,
@@ -31,7 +31,6 @@ pub enum CountersError {
         cause: io::Error,
     },
     /// The file has some of the counters, or one that is no number.
-    #[error("{path}: {name} is not there, or is no number")]
     Parse {
         /// The file.
         path: PathBuf,
@@ -39,10 +38,6 @@ pub enum CountersError {
         name: &'static str,
     },
     /// A counter fell between two readings.
-    #[error(
-        "the counter {name} went from {before} to {after}: counters only rise; were both \
-         readings taken in the same network namespace?"
-    )]
     Fell {
         /// The counter.
         name: &'static str,
@@ -52,6 +47,26 @@ pub enum CountersError {
         after: u64,
     },
 }
+
+impl fmt::Display for CountersError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CountersError::Read { path, cause } => {
+                write!(out, "cannot read {}: {cause}", path.display())
+            }
+            CountersError::Parse { path, name } => {
+                write!(out, "{}: {name} is not there, or is no number", path.display())
+            }
+            CountersError::Fell { name, before, after } => write!(
+                out,
+                "the counter {name} went from {before} to {after}: counters only rise; were both \
+                 readings taken in the same network namespace?"
+            ),
+        }
+    }
+}
+
+impl Error for CountersError {}
 
 /// The heading of the line of `/proc/net/netstat` that has the kernel's counters.
 const HEADING: &str = "TcpExt:";
