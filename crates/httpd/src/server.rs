@@ -13,6 +13,7 @@ use anyhow::Context as _;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{Builder, LocalOptions};
+use tokio::task;
 
 use crate::address::Address;
 use crate::conn::Conn;
@@ -21,7 +22,7 @@ use crate::listen::{SocketFile, listen};
 use crate::metrics::Text;
 use crate::options::Options;
 use crate::ticket::{Core, Stop};
-use accept::{Listener, accept};
+use accept::{Accepting, Listener};
 
 pub trait Service: Send + Sync + 'static {
     /// What the sessions of one worker share.
@@ -98,10 +99,10 @@ impl Server {
         let workers = listeners.len();
         for (index, listeners) in listeners.into_iter().enumerate() {
             let (core, service) = (Arc::clone(&self.core), Arc::clone(service));
-            let started = started.clone();
+            let worker = WorkerThread { core, index, service, started: started.clone() };
             let thread = std::thread::Builder::new()
                 .name(format!("worker-{index}"))
-                .spawn(move || run(&core, index, &service, listeners, &started))
+                .spawn(move || worker.run(listeners))
                 .context("cannot start a worker's thread")?;
             self.threads.push(thread);
         }
@@ -135,64 +136,78 @@ impl Drop for Server {
     }
 }
 
-fn run<S: Service>(
-    core: &Arc<Core>,
+/// A worker's thread.
+struct WorkerThread<S> {
+    core: Arc<Core>,
     index: usize,
-    service: &Arc<S>,
-    listeners: Vec<Listener>,
-    started: &Sender<io::Result<()>>,
-) {
-    let runtime = Builder::new_current_thread()
-        .enable_io()
-        .enable_time()
-        .max_blocking_threads(core.options.blocking_threads.max(1))
-        .thread_name(format!("blocking-{index}"))
-        .build_local(LocalOptions::default());
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => return drop(started.send(Err(error))),
-    };
-    let _ = runtime.block_on(async {
-        let worker = Rc::new(service.worker(index));
-        let mut accepting = Vec::new();
+    service: Arc<S>,
+    /// Hears whether the worker could be set up.
+    started: Sender<io::Result<()>>,
+}
+
+impl<S: Service> WorkerThread<S> {
+    fn run(&self, listeners: Vec<Listener>) {
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .max_blocking_threads(self.core.options.blocking_threads.max(1))
+            .thread_name(format!("blocking-{}", self.index))
+            .build_local(LocalOptions::default());
+        let runtime = match runtime {
+            Ok(runtime) => runtime,
+            Err(error) => return drop(self.started.send(Err(error))),
+        };
+        runtime.block_on(async {
+            match self.accept(listeners) {
+                Ok(accepting) => {
+                    let _ = self.started.send(Ok(()));
+                    self.until_stopped(accepting).await;
+                }
+                Err(error) => drop(self.started.send(Err(error))),
+            }
+        });
+        // What a disk does not answer is not waited for.
+        runtime.shutdown_background();
+    }
+
+    /// Has tasks of this thread accept connections.
+    fn accept(&self, listeners: Vec<Listener>) -> io::Result<Vec<task::JoinHandle<()>>> {
+        let worker = Rc::new(self.service.worker(self.index));
+        let mut tasks = Vec::new();
         for listener in listeners {
             let (shared, interest) = (Arc::clone(&listener.socket), Interest::READABLE);
             // SAFETY: the descriptor is the one that the shared owner keeps open.
-            let watched = unsafe { AsyncFd::register_with_interest(shared, interest) };
-            let watched = watched.map_err(io::Error::from).inspect_err(|error| {
-                let _ = started.send(Err(io::Error::from(error.kind())));
-            })?;
-            let (core, service) = (Arc::clone(core), Arc::clone(service));
-            let worker = Rc::clone(&worker);
-            accepting.push(tokio::task::spawn_local(async move {
-                accept(&core, index, &*service, &worker, (listener, watched)).await;
-            }));
+            let watched = unsafe { AsyncFd::register_with_interest(shared, interest) }?;
+            let accepting = Accepting {
+                core: Arc::clone(&self.core),
+                index: self.index,
+                service: Arc::clone(&self.service),
+                worker: Rc::clone(&worker),
+                listener,
+            };
+            tasks.push(task::spawn_local(accepting.accept(watched)));
         }
-        let _ = started.send(Ok(()));
-        until_stopped(core, index, accepting).await;
-        io::Result::Ok(())
-    });
-    // What a disk does not answer is not waited for.
-    runtime.shutdown_background();
-}
-
-/// Serves until it is asked to end, and what is in flight is done or its time is over.
-async fn until_stopped(core: &Core, index: usize, accepting: Vec<tokio::task::JoinHandle<()>>) {
-    let mut stop = core.stop.subscribe();
-    let _ = stop.wait_for(Option::is_some).await;
-    let until = tokio::time::Instant::now() + core.options.drain_timeout;
-    for task in accepting {
-        let _ = task.await;
+        Ok(tasks)
     }
-    let worker = &core.workers[index];
-    let all_closed = async {
-        while worker.counts.open.get() > 0 {
-            worker.closed.notified().await;
+
+    /// Serves until it is asked to end, and what is in flight is done or its time is over.
+    async fn until_stopped(&self, accepting: Vec<task::JoinHandle<()>>) {
+        let mut stop = self.core.stop.subscribe();
+        let _ = stop.wait_for(Option::is_some).await;
+        let until = tokio::time::Instant::now() + self.core.options.drain_timeout;
+        for task in accepting {
+            let _ = task.await;
         }
-    };
-    tokio::select! {
-        () = all_closed => {}
-        _ = stop.wait_for(|stop| *stop == Some(Stop::Now)) => {}
-        () = tokio::time::sleep_until(until) => {}
+        let worker = &self.core.workers[self.index];
+        let all_closed = async {
+            while worker.counts.open.get() > 0 {
+                worker.closed.notified().await;
+            }
+        };
+        tokio::select! {
+            () = all_closed => {}
+            _ = stop.wait_for(|stop| *stop == Some(Stop::Now)) => {}
+            () = tokio::time::sleep_until(until) => {}
+        }
     }
 }

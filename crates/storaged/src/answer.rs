@@ -75,7 +75,7 @@ impl Asked {
     }
 
     /// An object, or that it need not be sent.
-    pub fn object(self, (status, range): (u16, Range<u64>), object: &Arc<Object>) -> Answer {
+    pub fn object(self, status: u16, range: Range<u64>, object: &Arc<Object>) -> Answer {
         if status == 412 {
             return self.error(412, CONDITION);
         }

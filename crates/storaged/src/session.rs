@@ -15,7 +15,7 @@ use rustix::process::getppid;
 use tokio::net::UnixStream;
 
 use self::list::list;
-use self::put::put;
+use self::put::Put;
 use self::sending::Sending;
 use crate::answer::{Answer, Asked};
 use crate::condition::{Current, Verdict};
@@ -84,7 +84,8 @@ async fn exchange(
         let (object, range) = (Arc::clone(&body.object), body.range.clone());
         worker.shared.wait(Work::Open, move || object.map(&range)).await;
     }
-    let outgoing = Outgoing::new(head, body, mode, conn.stream.as_fd(), set);
+    let mut outgoing = Outgoing::new(head, body, mode);
+    outgoing.set_up(conn.stream.as_fd(), set);
     let sending = Sending { worker, conn, name, started, status, in_head, body_bytes, outgoing };
     sending.send().await.ok().map(|()| keep_alive)
 }
@@ -150,7 +151,7 @@ async fn answer(worker: &Worker, conn: &mut Conn, request: &Request) -> Option<A
     match request.method {
         Method::Get | Method::Head => Some(get(worker, asked, key, request).await),
         // Apart from the others, which need much less.
-        Method::Put => Box::pin(put(worker, conn, asked, key, request)).await,
+        Method::Put => Box::pin(Put { worker, conn, asked }.answer(key, request)).await,
         Method::Delete => {
             let (store, conditions) = (Arc::clone(&shared.store), request.conditions.clone());
             let gone = shared.wait(Work::Change, move || store.delete(&key, &conditions)).await;
@@ -178,7 +179,8 @@ async fn get(worker: &Worker, asked: Asked, key: String, request: &Request) -> A
         }
     };
     worker.done(asked, object, |object| {
-        let answer = asked.object(plan(request, &object.meta), &object);
+        let (status, range) = plan(request, &object.meta);
+        let answer = asked.object(status, range, &object);
         shared.store.release(object);
         answer
     })

@@ -55,91 +55,92 @@ fn wants_room(errno: Errno) -> bool {
     matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)
 }
 
-/// Until the server ends, and then those that wait already.
-pub(super) async fn accept<S: Service>(
-    core: &Arc<Core>,
-    index: usize,
-    service: &S,
-    worker: &Rc<S::Worker>,
-    (listener, watched): (Listener, AsyncFd<Arc<OwnedFd>>),
-) {
-    let mut stop = core.stop.subscribe();
-    let admit = |(socket, peer)| admit(core, index, service, worker, &listener, socket, peer);
-    let mut paused = false;
-    loop {
-        let accepted = tokio::select! {
-            biased;
-            _ = stop.wait_for(Option::is_some) => break,
-            accepted = watched.async_io(Interest::READABLE, |socket| Ok(take(socket)?)) => accepted,
-        };
-        match accepted.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
-            Ok(accepted) => {
-                paused = false;
-                admit(accepted);
-                // Others who share the socket get theirs.
-                tokio::task::yield_now().await;
-            }
-            Err(errno) if wants_room(errno) && core.make_room().await => {}
-            // Clients wait in the queue until there is a descriptor again.
-            Err(errno) => {
-                core.workers[index].counts.paused.up();
-                if !std::mem::replace(&mut paused, true) {
-                    tracing::warn!(%errno, "no connection is accepted until this is over");
-                }
-                tokio::time::sleep(PAUSE).await;
-            }
-        }
-    }
-    if listener.outlives {
-        return;
-    }
-    // They were promised a connection. Until the queue is empty; if others keep coming, those who
-    // were in it.
-    for _ in 0..=BACKLOG {
-        match take(&listener.socket) {
-            Ok(accepted) => admit(accepted),
-            Err(_) => break,
-        }
-    }
+/// What one worker does with a listening socket.
+pub(super) struct Accepting<S: Service> {
+    pub(super) core: Arc<Core>,
+    /// The worker's number.
+    pub(super) index: usize,
+    pub(super) service: Arc<S>,
+    pub(super) worker: Rc<S::Worker>,
+    pub(super) listener: Listener,
 }
 
-fn admit<S: Service>(
-    core: &Arc<Core>,
-    index: usize,
-    service: &S,
-    worker: &Rc<S::Worker>,
-    listener: &Listener,
-    socket: OwnedFd,
-    peer: Option<SocketAddr>,
-) {
-    if listener.tcp {
-        let _ = sockopt::set_tcp_nodelay(&socket, true);
+impl<S: Service> Accepting<S> {
+    /// Until the server ends, and then those that wait already.
+    pub(super) async fn accept(self, watched: AsyncFd<Arc<OwnedFd>>) {
+        let core = &self.core;
+        let mut stop = core.stop.subscribe();
+        let mut paused = false;
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                _ = stop.wait_for(Option::is_some) => break,
+                accepted = watched.async_io(Interest::READABLE, |socket| Ok(take(socket)?)) => {
+                    accepted
+                }
+            };
+            match accepted.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
+                Ok((socket, peer)) => {
+                    paused = false;
+                    self.admit(socket, peer);
+                    // Others who share the socket get theirs.
+                    tokio::task::yield_now().await;
+                }
+                Err(errno) if wants_room(errno) && core.make_room().await => {}
+                // Clients wait in the queue until there is a descriptor again.
+                Err(errno) => {
+                    core.workers[self.index].counts.paused.up();
+                    if !std::mem::replace(&mut paused, true) {
+                        tracing::warn!(%errno, "no connection is accepted until this is over");
+                    }
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+        if self.listener.outlives {
+            return;
+        }
+        // They were promised a connection. Until the queue is empty; if others keep coming, those
+        // who were in it.
+        for _ in 0..=BACKLOG {
+            match take(&self.listener.socket) {
+                Ok((socket, peer)) => self.admit(socket, peer),
+                Err(_) => break,
+            }
+        }
     }
-    if let Some(buffer) = core.send_buffer {
-        buffer.give(&socket);
-    }
-    if core.is_short_of_descriptors(&socket) {
-        core.evict();
-    }
-    let counts = &core.workers[index].counts;
-    let socket = Arc::new(socket);
-    let Some(ticket) = ticket(core, index, listener.counted, &socket) else {
-        counts.turned_away.up();
-        let _ = send(&socket, &service.no_room(listener.door), SendFlags::NOSIGNAL);
-        return;
-    };
-    let stream = match Stream::new(socket) {
-        Ok(stream) => stream,
-        Err(error) => return tracing::error!(%error, "cannot watch a connection"),
-    };
-    counts.accepted.up();
-    let conn = Conn { stream, input: Input::default(), peer, door: listener.door, ticket };
-    if listener.counted {
-        tokio::task::spawn_local(S::serve(Rc::clone(worker), conn));
-    } else {
-        let asking = tokio::task::spawn_local(serve_metrics(Arc::clone(core), conn));
-        if core.ask(asking.abort_handle()) {
-            counts.metrics_evicted.up();
+
+    fn admit(&self, socket: OwnedFd, peer: Option<SocketAddr>) {
+        let Accepting { core, listener, .. } = self;
+        if listener.tcp {
+            let _ = sockopt::set_tcp_nodelay(&socket, true);
+        }
+        if let Some(buffer) = core.send_buffer {
+            buffer.give(&socket);
+        }
+        if core.is_short_of_descriptors(&socket) {
+            core.evict();
+        }
+        let counts = &core.workers[self.index].counts;
+        let socket = Arc::new(socket);
+        let Some(ticket) = ticket(core, self.index, listener.counted, &socket) else {
+            counts.turned_away.up();
+            let _ = send(&socket, &self.service.no_room(listener.door), SendFlags::NOSIGNAL);
+            return;
+        };
+        let stream = match Stream::new(socket) {
+            Ok(stream) => stream,
+            Err(error) => return tracing::error!(%error, "cannot watch a connection"),
+        };
+        counts.accepted.up();
+        let conn = Conn { stream, input: Input::default(), peer, door: listener.door, ticket };
+        if listener.counted {
+            tokio::task::spawn_local(S::serve(Rc::clone(&self.worker), conn));
+        } else {
+            let asking = tokio::task::spawn_local(serve_metrics(Arc::clone(core), conn));
+            if core.ask(asking.abort_handle()) {
+                counts.metrics_evicted.up();
+            }
         }
     }
 }

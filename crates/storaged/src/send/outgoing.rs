@@ -66,27 +66,22 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// A head, and the way its body goes. Sets the socket up; where that fails the body goes another
-    /// way: decided before its first byte.
-    pub fn new(
-        head: Vec<u8>,
-        body: Option<Body>,
-        mode: Mode,
-        to: BorrowedFd<'_>,
-        set: &mut Set,
-    ) -> Outgoing {
-        let support = Support::None;
-        let mut out = Outgoing { head, head_sent: 0, body, mode, support };
-        let Some(body) = &out.body else { return out };
-        match set.change(to, out.mode) {
-            Ok(()) => out.support = set.support,
-            Err(_) => out.mode = Mode::Copy,
+    /// A head, and the way its body goes.
+    pub fn new(head: Vec<u8>, body: Option<Body>, mode: Mode) -> Outgoing {
+        Outgoing { head, head_sent: 0, body, mode, support: Support::None }
+    }
+
+    /// Sets the socket up; where that fails the body goes another way: decided before its first byte.
+    pub fn set_up(&mut self, to: BorrowedFd<'_>, set: &mut Set) {
+        let Some(body) = &self.body else { return };
+        match set.change(to, self.mode) {
+            Ok(()) => self.support = set.support,
+            Err(_) => self.mode = Mode::Copy,
         }
         // What can't be mapped can still be sent.
-        if out.mode != Mode::Sendfile && body.slice().is_err() {
-            out.mode = Mode::Sendfile;
+        if self.mode != Mode::Sendfile && body.slice().is_err() {
+            self.mode = Mode::Sendfile;
         }
-        out
     }
 
     /// The object, which is sent no more.
