@@ -13,71 +13,65 @@ mod in_flight;
 mod pays;
 mod programs;
 mod rows;
-mod run;
 #[cfg(test)]
 mod tests;
 
 use serde::Serialize;
 
 use crate::Judged;
-use crate::claims::{Claim, Parts};
+use crate::claims::{Claim, Outcomes, Parts, Size, Worst};
 use crate::ratio::Ratio;
 use ntcopy_record::Machine;
 
 pub use hints::{Source, is_round};
 pub use in_flight::{InFlight, for_program};
+pub use programs::OWN_STACK;
 
 /// What a piece of advice is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Topic {
-    /// Its name for programs.
-    #[serde(rename = "topic")]
-    pub slug: &'static str,
-    #[serde(rename = "what")]
-    pub title: &'static str,
-    /// Whether it is a setting of the machine, rather than something for who writes programs.
-    #[serde(skip)]
-    pub is_setting: bool,
-    /// How to go back, once it is set.
-    pub undo: &'static str,
+#[serde(rename_all = "kebab-case")]
+pub enum Topic {
+    /// From which size on glibc's memcpy is non-temporal.
+    #[serde(rename = "glibc-memcpy")]
+    MemcpyThreshold,
+    #[serde(rename = "glibc-memset")]
+    MemsetThreshold,
+    /// `ntcopy run`: an unmodified program, its large sends hinted.
+    #[serde(rename = "ntcopy-run")]
+    Run,
+    /// Copies of libntcopy into memory that is not read soon.
+    Copies,
+    CopiesInUse,
+    Fills,
+    Sends,
+    /// Proxy and backend whole.
+    Http,
+    /// Small requests beside large ones.
+    App,
+    /// Sends beside a hot set.
+    HotSetSends,
 }
-
-const SOCKETS_BACK: &str = "setsockopt() of SO_NTCOPY to 0, or the program without it; of all programs \
-                            at once: sudo sysctl net.core.ntcopy=0";
-const RUN_BACK: &str =
-    "start PROGRAM without ntcopy run; after ntcopy set --pid PID: the same with --off";
-const TUNABLE_BACK: &str = "take it out of GLIBC_TUNABLES, and start the programs anew";
-const HINTS_BACK: &str = "take the hint out of the call: without one the library decides";
 
 impl Topic {
-    pub const MEMCPY_THRESHOLD: Topic =
-        setting("glibc-memcpy", "glibc's memcpy: non-temporal from which size", TUNABLE_BACK);
-    pub const MEMSET_THRESHOLD: Topic =
-        setting("glibc-memset", "glibc's memset: non-temporal from which size", TUNABLE_BACK);
-    pub const RUN: Topic = setting(
-        "ntcopy-run",
-        "ntcopy run: an unmodified program, its large sends hinted",
-        RUN_BACK,
-    );
-    pub const COPIES: Topic =
-        program("copies", "libntcopy: copies into memory that is not read soon", HINTS_BACK);
-    pub const COPIES_IN_USE: Topic =
-        program("copies-in-use", "libntcopy: copies into a buffer in use", HINTS_BACK);
-    pub const FILLS: Topic = program("fills", "libntcopy: fills", HINTS_BACK);
-    pub const SENDS: Topic = program("sends", "hinted sends", SOCKETS_BACK);
-    /// Proxy and backend whole.
-    pub const HTTP: Topic = program("http", "hinted responses behind a proxy", SOCKETS_BACK);
-    pub const APP: Topic = program("app", "ntcopy run: small requests beside large ones", RUN_BACK);
-    pub const HOT_SET_SENDS: Topic =
-        program("hot-set-sends", "sends beside a hot set", SOCKETS_BACK);
+    /// Whether it is a setting of the machine, rather than something for who writes programs.
+    #[must_use]
+    pub fn is_setting(self) -> bool {
+        matches!(self, Topic::MemcpyThreshold | Topic::MemsetThreshold | Topic::Run)
+    }
 }
 
-const fn setting(slug: &'static str, title: &'static str, undo: &'static str) -> Topic {
-    Topic { slug, title, is_setting: true, undo }
-}
-
-const fn program(slug: &'static str, title: &'static str, undo: &'static str) -> Topic {
-    Topic { slug, title, is_setting: false, undo }
+/// What of a topic, where there are several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum About {
+    Whole,
+    /// Sockets of this family, as records name it.
+    Sockets(String),
+    /// A proxy and its backend.
+    Stack(String),
+    /// A way to copy or to fill.
+    Mode(&'static str),
+    /// What is beside sends of which this is the advice.
+    BesideSends(Decision),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -105,90 +99,130 @@ pub struct Hot {
     #[serde(flatten)]
     pub claim: Claim,
     pub losses: usize,
+    #[serde(skip)]
+    pub worst: Option<Worst>,
     /// With so much in flight and more no cell loses, and some win; none where that is so of no
     /// number, or of all.
     pub wins_from_in_flight_bytes: Option<u64>,
 }
 
-/// A value of a setting, for programs that set it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Value {
-    /// A socket's option.
-    Option { name: &'static str, value: u64 },
-    /// `name=value` of `GLIBC_TUNABLES`.
-    Glibc { name: &'static str, value: u64 },
+/// Why a decision is as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reason {
+    /// Nothing that would tell was measured on this machine.
+    NotMeasured,
+    /// The C library has no such threshold to set.
+    NoTunable { libc: String },
+    /// Nobody says which threshold the C library has.
+    ThresholdUnknown { libc: String },
+    /// The C library's own threshold leaves nothing to try.
+    ThresholdWithinLevel2 { libc: String, bytes: u64 },
+    /// A program that was looked at had no byte in flight.
+    NothingInFlight,
+    /// No cell has about as much in flight as a program; those that there are have this much.
+    NoneLikeIt { least_bytes: Option<u64>, most_bytes: Option<u64> },
+    /// How sends came out of more data than the caches hold: those below the length from which on none
+    /// loses, if any, and those from there on. No length where the longest lose.
+    Lengths { from_bytes: Option<u64>, below: Option<Outcomes>, above: Outcomes, all: Outcomes },
+    /// Every cell wins from a size on; how the smaller ones came out, if any were measured.
+    WinsFrom { from: Size, below: Option<Outcomes> },
+    /// There is no such size: how all cells came out.
+    OverAll(Outcomes),
+    /// Small requests beside large ones: at the median, and at the 99th percentile.
+    Waits { half: Claim, tail: Claim },
 }
 
-/// As JSON, it is what programs are told.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// What is set now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Now {
+    /// A C library's function is non-temporal from so many bytes on.
+    Threshold(u64),
+    /// The library goes by a profile: non-temporal from so many bytes on; none: never.
+    Profile { profile: ProfileFacts, from_bytes: Option<u64> },
+    /// The library goes by CPUID.
+    NoProfile,
+}
+
+/// Traffic and the other program on its CPU.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Together {
+    /// Sends and walks together.
+    pub whole: Claim,
+    /// The other program at its 99th percentile.
+    pub tail: Claim,
+}
+
+/// A kernel that was booted to measure in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guest {
+    pub release: String,
+    pub kind: String,
+}
+
+/// What would have to be measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Measure {
+    /// What the topic rests on.
+    Usual,
+    /// These sizes, with a threshold at the first.
+    Sizes(Vec<u64>),
+    /// Hinted sends on so many sockets.
+    Rounds { sockets: u64, object_bytes: u64 },
+}
+
+/// What is advised, and all that it rests on.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
-    #[serde(flatten)]
     pub topic: Topic,
-    /// What of it, where there are several: `tcp sockets`.
-    pub about: Option<String>,
+    pub about: About,
     pub decision: Decision,
-    /// What to type or write, if something is to be set; of [`Decision::Leave`] what to leave off.
-    pub setting: Option<String>,
-    /// What it holds now, if known.
-    pub current: Option<String>,
-    /// Why, in a sentence or two.
-    pub why: String,
+    pub reason: Reason,
+    /// The size of a send or a call from which on it is to be done, or is done already.
+    pub from_bytes: Option<u64>,
+    pub now: Option<Now>,
     /// Ids of the records that it rests on, newest first.
     pub records: Vec<String>,
     /// What is gained, or lost: ratio and interval.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<Claim>,
     /// What a source in the caches gains or loses by the same number, where that was measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hot: Option<Hot>,
     /// What else there is beside the hint.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
     /// Plain sends relative to plain ones of other turns: where that is a win or a loss, the machine is
     /// not fit to show what a hint does.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub alike: Option<Ratio>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub value: Option<Value>,
-    /// The command that would give evidence, or more of it.
-    #[serde(rename = "measure", skip_serializing_if = "Option::is_none")]
-    pub run: Option<Vec<String>>,
-    /// The size in bytes from which on every cell wins, if there is one.
-    #[serde(skip)]
-    pub wins_from: Option<u64>,
-    /// Which of the cells that were measured lose, in a sentence; none where nothing was.
-    #[serde(skip)]
-    pub costs: Option<String>,
+    pub together: Option<Together>,
+    pub guest: Option<Guest>,
+    /// What would give evidence, where there is none.
+    pub measure: Option<Measure>,
 }
 
 impl Advice {
     /// A decision and why it is so, and nothing else.
     #[must_use]
-    pub fn bare(topic: Topic, decision: Decision, why: impl Into<String>) -> Advice {
+    pub fn bare(topic: Topic, decision: Decision, reason: Reason) -> Advice {
         Advice {
             topic,
-            about: None,
+            about: About::Whole,
             decision,
-            setting: None,
-            current: None,
-            why: why.into(),
+            reason,
+            from_bytes: None,
+            now: None,
             records: Vec::new(),
             gain: None,
             hot: None,
             parts: None,
             alike: None,
-            value: None,
-            run: None,
-            wins_from: None,
-            costs: None,
+            together: None,
+            guest: None,
+            measure: None,
         }
     }
 
-    /// Nothing was measured; this command would.
-    fn no_evidence(topic: Topic, why: impl Into<String>, run: &str) -> Advice {
-        let run = Some(run.split(' ').map(str::to_owned).collect());
-        Advice { run, ..Advice::bare(topic, Decision::NoEvidence, why) }
+    /// Nothing was measured; this would be evidence.
+    fn no_evidence(topic: Topic, about: About, measure: Measure) -> Advice {
+        let bare = Advice::bare(topic, Decision::NoEvidence, Reason::NotMeasured);
+        Advice { about, measure: Some(measure), ..bare }
     }
 }
 
@@ -230,7 +264,8 @@ pub fn advise(records: &[&Judged], target: &Target) -> Vec<Advice> {
     let mut all = vec![
         glibc::advice(&glibc::MEMCPY, records, target),
         glibc::advice(&glibc::MEMSET, records, target),
-        run::advice(of_unix),
+        // For a program that cannot be changed.
+        Advice { topic: Topic::Run, ..of_unix.clone() },
     ];
     all.extend(rows::LIBRARY.iter().map(|row| row.advice(records, target)));
     let hot_set = hints::hot_set(records, of_unix);

@@ -12,7 +12,7 @@ use crate::params::identity;
 use crate::ratio::Ratio;
 use crate::stats::{self, METRICS, THROUGHPUT, Tally, Use, Verdict, Versus, geomean};
 use ntcopy_record::lists::unique;
-use ntcopy_record::units::{Bytes, count};
+use ntcopy_record::units::Bytes;
 use ntcopy_record::{Cell, ExperimentKind, Kernel, Sends, number};
 
 /// How a mode does relative to another, by a metric.
@@ -178,23 +178,6 @@ impl Parts {
     }
 }
 
-impl fmt::Display for Parts {
-    /// `patches alone 1.05x (1.02-1.09) in 4 cells; …`
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = |claim: &Option<Claim>| match claim {
-            Some(claim) => format!("{claim} in {}", cells(claim.cells)),
-            None => "not measured".to_owned(),
-        };
-        write!(
-            out,
-            "patches alone {}; the hint on top {}; sends that copy nothing {}",
-            told(&self.patches),
-            told(&self.hint),
-            told(&self.at_most)
-        )
-    }
-}
-
 /// Those that are figures of samples.
 pub const OF_SAMPLES: &[Use] = &[Use::Judged, Use::Part];
 
@@ -267,13 +250,6 @@ impl Claim {
         let mean = geomean(all.iter().copied())?;
         Some(Claim { all: mean, verdict: mean.verdict(), cells: all.len(), least, most })
     }
-
-    /// `1.20x to 1.90x`: from the cell that gains least to that which gains most.
-    #[must_use]
-    pub fn range(&self) -> String {
-        let [least, most] = [self.least, self.most].map(|one| format!("{:.2}x", one.ratio));
-        if least == most { least } else { format!("{least} to {most}") }
-    }
 }
 
 /// The smallest size from which on every point wins, and whether a smaller one does not; none if the
@@ -302,16 +278,27 @@ pub fn tally(points: &[Point<'_>]) -> Tally {
     points.iter().map(Point::verdict).collect()
 }
 
-/// How points came out, in words: `3 win, 1 loses (worst 0.89x (0.82-0.91) at 48 MiB in flight)`.
-pub(crate) fn outcomes(points: &[Point<'_>]) -> String {
-    let worst = worst(points).map_or(String::new(), |worst| format!(" (worst {worst})"));
-    let [loses, lose] = ["loses", "lose"].map(|word| format!("{word}{worst}"));
-    tally(points).words([
-        ("wins", "win"),
-        (&loses, &lose),
-        ("makes no difference", "make no difference"),
-        ("is unresolved", "are unresolved"),
-    ])
+/// How points came out together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcomes {
+    pub tally: Tally,
+    pub worst: Option<Worst>,
+}
+
+/// The point that loses most.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Worst {
+    pub result: Ratio,
+    pub size: Size,
+}
+
+impl Outcomes {
+    #[must_use]
+    pub fn of(points: &[Point<'_>]) -> Outcomes {
+        let worst = lost(points).min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio));
+        let worst = worst.map(|worst| Worst { result: worst.versus.result(), size: worst.size });
+        Outcomes { tally: tally(points), worst }
+    }
 }
 
 /// Those that lose.
@@ -319,32 +306,11 @@ pub(crate) fn lost<'p, 'r>(points: &'p [Point<'r>]) -> impl Iterator<Item = &'p 
     points.iter().filter(|point| point.verdict() == Verdict::Loss)
 }
 
-/// The one that loses most: `0.89x (0.82-0.91) at 48 MiB in flight`.
-fn worst(points: &[Point<'_>]) -> Option<String> {
-    let worst = lost(points).min_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio))?;
-    Some(format!("{} at {}", worst.versus.result(), worst.size))
-}
-
-/// How many points lose, and the worst of them: `Of 12 cells 1 loses, 0.89x (0.82-0.91) at 48 MiB
-/// in flight.`
-pub(crate) fn losses(points: &[Point<'_>]) -> String {
-    let of = cells(points.len());
-    match (worst(points), lost(points).count()) {
-        (None, _) => format!("Of {of} none loses."),
-        (Some(worst), 1) => format!("Of {of} 1 loses, {worst}."),
-        (Some(worst), many) => format!("Of {of} {many} lose, the worst {worst}."),
-    }
-}
-
 /// The ids of the points' records, each once, newest first.
 pub(crate) fn ids(points: &[Point<'_>]) -> Vec<String> {
     let mut headers: Vec<_> = points.iter().map(|point| &point.record.header).collect();
     headers.sort_by_key(|header| std::cmp::Reverse(header.started_unix_ns));
     unique(headers.into_iter().map(|header| header.id.clone()))
-}
-
-pub(crate) fn cells(number: usize) -> String {
-    count(number, "cell")
 }
 
 #[cfg(test)]

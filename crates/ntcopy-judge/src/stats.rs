@@ -58,17 +58,9 @@ impl FromIterator<Verdict> for Tally {
 }
 
 impl Tally {
-    /// `1 win, 3 equal`: wins, losses, equals and what is unresolved, those that there are, in the
-    /// words for one and for several.
     #[must_use]
-    pub fn words(&self, words: [(&str, &str); 4]) -> String {
-        let counts = [self.wins, self.losses, self.equal, self.unresolved];
-        let told = counts.into_iter().zip(words).filter_map(|told| match told {
-            (0, _) => None,
-            (1, (one, _)) => Some(format!("1 {one}")),
-            (count, (_, many)) => Some(format!("{count} {many}")),
-        });
-        told.collect::<Vec<String>>().join(", ")
+    pub fn total(&self) -> usize {
+        self.wins + self.losses + self.equal + self.unresolved
     }
 }
 

@@ -1,9 +1,14 @@
 //! Advice as text and as JSON.
 
-use ntcopy_judge::advice::{Advice, Decision, Target, Value};
+mod json;
+mod topics;
+pub(crate) mod words;
+
+use ntcopy_judge::advice::{Advice, Decision, Target};
 use ntcopy_judge::claims::Claim;
 use ntcopy_record::lists::grouped;
-use serde_json::{Value as Json, json};
+
+pub use json::{object, told};
 
 use crate::text::{self, Line, hanging};
 
@@ -44,7 +49,7 @@ pub fn terminal(
     let is_known =
         |advice: &&Advice| !matches!(advice.decision, Decision::NoEvidence | Decision::NotHere);
     let (settings, programs): (Vec<&Advice>, Vec<&Advice>) =
-        all.iter().filter(is_known).partition(|advice| advice.topic.is_setting);
+        all.iter().filter(is_known).partition(|advice| advice.topic.is_setting());
     for (title, group) in [("To set on this machine", settings), ("In programs", programs)] {
         if !group.is_empty() {
             out.push_str(&format!("\n{title}\n"));
@@ -77,9 +82,9 @@ fn unknown(all: &[Advice]) -> String {
         for advice in ours {
             out.push_str(&format!("  {}\n", named(advice)));
             // A command is copied, and stays in one line.
-            out.push_str(&match &advice.run {
-                Some(run) => format!("      {}\n", text::shell_line(run)),
-                None => wrapped(&advice.why, 6),
+            out.push_str(&match words::measure(advice) {
+                Some(command) => format!("      {}\n", text::shell_line(&command)),
+                None => wrapped(&words::why(advice), 6),
             });
         }
     }
@@ -87,9 +92,9 @@ fn unknown(all: &[Advice]) -> String {
 }
 
 /// The topic, and what it is about.
-fn named(advice: &Advice) -> String {
-    let about = advice.about.as_ref().map_or(String::new(), |about| format!(": {about}"));
-    format!("{}{about}", advice.topic.title)
+pub(crate) fn named(advice: &Advice) -> String {
+    let about = words::about(advice).map_or(String::new(), |about| format!(": {about}"));
+    format!("{}{about}", topics::words(advice.topic).title)
 }
 
 fn head(opening: &Opening<'_>, target: &Target) -> String {
@@ -132,21 +137,21 @@ pub fn piece(advice: &Advice) -> String {
         out.push_str(body.trim_start());
     };
     line("advice", &headline_with_figure(advice));
-    if let Some(current) = &advice.current {
-        line("now", current);
+    if let Some(now) = words::now(advice) {
+        line("now", &now);
     }
     if let Some(gain) = advice.gain.filter(|_| advice.decision == Decision::Set) {
         line("gain", &gained(&gain));
     }
     if advice.decision == Decision::Set {
-        line("undo", advice.topic.undo);
+        line("undo", topics::words(advice.topic).undo);
     }
-    line("why", &advice.why);
+    line("why", &words::why(advice));
     if !advice.records.is_empty() {
         line("record", &advice.records.join(" "));
     }
-    if let Some(run) = &advice.run {
-        line("measure", &text::shell_line(run));
+    if let Some(command) = words::measure(advice) {
+        line("measure", &text::shell_line(&command));
     }
     out
 }
@@ -161,11 +166,9 @@ fn headline_with_figure(advice: &Advice) -> String {
 
 /// What is advised, in a line.
 pub(crate) fn headline(advice: &Advice) -> String {
-    let setting = advice.setting.as_deref().unwrap_or("it");
+    let setting = words::setting(advice).unwrap_or_else(|| "it".to_owned());
     match advice.decision {
-        Decision::Set if advice.topic.is_setting && advice.value.is_some() => {
-            format!("SET {setting}")
-        }
+        Decision::Set if topics::tunable(advice.topic).is_some() => format!("SET {setting}"),
         Decision::Set => format!("USE {setting}"),
         Decision::Leave => format!("leave off {setting}"),
         Decision::AsItIs => "leave it as it is".to_owned(),
@@ -187,9 +190,10 @@ fn gained(gain: &Claim) -> String {
 
 /// One line for both, if there are two.
 fn both_tunables(all: &[Advice]) -> Option<String> {
-    let tunable = |advice: &Advice| match &advice.value {
-        Some(Value::Glibc { name, value }) => Some(format!("{name}={value}")),
-        _ => None,
+    let tunable = |advice: &Advice| {
+        let is_set = advice.decision == Decision::Set;
+        let bytes = advice.from_bytes.filter(|_| is_set)?;
+        Some(format!("{}={bytes}", topics::tunable(advice.topic)?))
     };
     let set: Vec<String> = all.iter().filter_map(tunable).collect();
     (set.len() > 1).then(|| format!("GLIBC_TUNABLES={}", set.join(":")))
@@ -216,31 +220,10 @@ fn left_out(sources: &[Source]) -> String {
     out
 }
 
-/// What `--json` prints.
-pub fn object(all: &[Advice], target: &Target, sources: &[Source]) -> Json {
-    let list = |counted: bool| -> Vec<Json> {
-        sources
-            .iter()
-            .filter(|source| source.not_counted.is_none() == counted)
-            .map(|source| {
-                let mut entry = json!({"place": source.place, "record": source.id});
-                if let Some(why) = &source.not_counted {
-                    entry["why"] = why.as_str().into();
-                    entry["cpu_signature"] = json!(source.cpu_signature);
-                }
-                entry
-            })
-            .collect()
-    };
-    json!({
-        "machine": target.machine,
-        "advice": all,
-        "counted": list(true),
-        "not_counted": list(false),
-    })
-}
-
 /// Words in lines that begin `indent` columns in.
 fn wrapped(words: &str, indent: usize) -> String {
     hanging(&" ".repeat(indent), words, WIDTH)
 }
+
+#[cfg(test)]
+mod tests;

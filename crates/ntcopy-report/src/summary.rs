@@ -1,12 +1,12 @@
 //! What records come to before anything else is read: the advice about sends, in the words of
 //! `ntcopy advise`.
 
-use ntcopy_judge::advice::{self, Advice, Decision, Target, Topic, Value};
+use ntcopy_judge::advice::{self, Advice, Decision, Target, Topic};
 use ntcopy_judge::stats::{Verdict, turns};
 use ntcopy_judge::{Judged, compare, params};
 use ntcopy_record::Machine;
 
-use crate::advice::headline;
+use crate::advice::{headline, words};
 use crate::hot;
 use crate::text::Line;
 use crate::{text, verdict};
@@ -43,10 +43,11 @@ impl Summary {
         if self.sentences.is_empty() {
             return Vec::new();
         }
-        let (Some(answer), Some(sends)) = (&self.answer, sends(&self.advice)) else {
+        let Some(answer) = &self.answer else {
             return vec![Line { label: "verdict:", words: self.sentences.join(" ").into() }];
         };
-        let why = self.costs.as_ref().map_or(("why:", &sends.why), |costs| ("costs:", costs));
+        let why =
+            self.costs.as_ref().map_or(("why:", &self.sentences[0]), |costs| ("costs:", costs));
         let own = self.own.iter().map(|own| ("yours:", own));
         let lines = own.chain([("verdict:", answer), ("to set:", &self.to_set), why]);
         let lines = lines.chain(self.beside.iter().map(|beside| ("beside:", beside)));
@@ -98,13 +99,12 @@ pub fn with(
     let beside = sends(&advice).map(beside).unwrap_or_default();
     let told = sends(&advice);
     let to_set = told.filter(|sends| sends.decision == Decision::Set);
-    let to_set = to_set.and_then(|sends| sends.setting.clone());
+    let to_set = to_set.and_then(words::setting);
     let to_set = to_set.unwrap_or_else(|| "nothing".to_owned());
     let set = sends(&advice).filter(|sends| sends.decision == Decision::Set);
-    let costs = set.and_then(|sends| Some(format!("{} {READER}", sends.costs.as_deref()?)));
+    let costs = set.and_then(|sends| Some(format!("{} {READER}", words::costs(sends)?)));
     let settings = told.into_iter().map(setting).collect();
-    let mut sentences: Vec<String> =
-        sends(&advice).map(|sends| sends.why.clone()).into_iter().collect();
+    let mut sentences: Vec<String> = sends(&advice).map(words::why).into_iter().collect();
     sentences.extend(hot.and_then(|hot| hot.sentence()));
     if sentences.is_empty() {
         let set = advice.iter().filter(|one| one.decision == Decision::Set);
@@ -120,7 +120,7 @@ pub fn with(
 
 /// The advice about sends over unix sockets: always the first about sends.
 fn sends(all: &[Advice]) -> Option<&Advice> {
-    all.iter().find(|advice| advice.topic == Topic::SENDS)
+    all.iter().find(|advice| advice.topic == Topic::Sends)
 }
 
 /// What was found of each program that was tried, the newest first.
@@ -145,8 +145,8 @@ fn own(records: &[&Judged]) -> Vec<String> {
 /// caches hold: 1.11x to 1.44x by hinting sends of 256 KiB and more; …`
 fn answer(sends: &Advice, kept: Option<&str>) -> Option<String> {
     let gain = sends.gain.as_ref()?;
-    let range = gain.range();
-    let Some(Value::Option { value, .. }) = sends.value.filter(|_| is_set(sends)) else {
+    let range = text::range(gain);
+    let Some(from_bytes) = sends.from_bytes.filter(|_| is_set(sends)) else {
         return Some(match sends.decision {
             Decision::Leave => format!("Leave hints off here: {gain}"),
             Decision::AsItIs => format!("Hints are as fast as plain sends here: {range}"),
@@ -161,12 +161,12 @@ fn answer(sends: &Advice, kept: Option<&str>) -> Option<String> {
             (None, 0) if hot.claim.verdict == Verdict::Equal => "no difference".to_owned(),
             _ => "leave it".to_owned(),
         };
-        format!(". The same few MiB again and again: {says} ({})", hot.claim.range())
+        format!(". The same few MiB again and again: {says} ({})", text::range(&hot.claim))
     });
     Some(format!(
         "Programs that answer from more data than the caches hold: {range} by hinting sends of {} and \
          more{kept}{hot}",
-        text::size(value)
+        text::size(from_bytes)
     ))
 }
 
@@ -176,7 +176,7 @@ fn is_set(advice: &Advice) -> bool {
 
 /// What stands beside the answer.
 fn beside(sends: &Advice) -> Vec<String> {
-    let parts = sends.parts.map(|parts| text::sentence(&parts.to_string()));
+    let parts = sends.parts.map(|parts| text::sentence(&words::parts(&parts)));
     let alike = sends.alike.map(|alike| {
         format!("Plain sends relative to plain ones of other turns, on this machine: {alike}.")
     });

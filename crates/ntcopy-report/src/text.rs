@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use ntcopy_judge::claims::Claim;
+use ntcopy_judge::stats::Tally;
 use ntcopy_record::foreign;
 use ntcopy_record::units::Bytes;
 pub use ntcopy_record::units::{about_size, percent, sentence};
@@ -62,6 +64,25 @@ pub(crate) fn figure(value: f64) -> String {
 #[must_use]
 pub fn ratio(ratio: f64) -> String {
     format!("{ratio:.2}x")
+}
+
+/// `1.20x to 1.90x`: from the cell that gains least to that which gains most.
+#[must_use]
+pub fn range(claim: &Claim) -> String {
+    let [least, most] = [claim.least, claim.most].map(|one| ratio(one.ratio));
+    if least == most { least } else { format!("{least} to {most}") }
+}
+
+/// `1 win, 3 equal`: wins, losses, equals and what is unresolved, those that there are, in the words
+/// for one and for several.
+pub(crate) fn tally(tally: &Tally, words: [(&str, &str); 4]) -> String {
+    let counts = [tally.wins, tally.losses, tally.equal, tally.unresolved];
+    let told = counts.into_iter().zip(words).filter_map(|told| match told {
+        (0, _) => None,
+        (1, (one, _)) => Some(format!("1 {one}")),
+        (count, (_, many)) => Some(format!("{count} {many}")),
+    });
+    told.collect::<Vec<String>>().join(", ")
 }
 
 /// `2026-11-21 01:29 UTC`.

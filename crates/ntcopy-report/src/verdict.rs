@@ -17,6 +17,8 @@ use ntcopy_record::{LookEnd, Sends};
 
 pub(crate) use turns::{advice, said_of};
 
+use crate::text;
+
 /// What the record says, in a few sentences: one for each metric of each mode that was compared or
 /// should have been, and one for what went wrong.
 #[must_use]
@@ -94,7 +96,7 @@ fn answer(record: &Judged, question: Question<'_>) -> Option<String> {
         [("win", "wins"), ("loss", "losses"), ("equal", "equal"), ("unresolved", "unresolved")];
     Some(format!(
         "{head}{} among {}, from {least} to {most}{from}.",
-        tally(&points).words(words),
+        text::tally(&tally(&points), words),
         count(points.len(), "cell"),
     ))
 }

@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 
 use common::{synthetic_retention, synthetic_rounds, synthetic_sweep};
-use ntcopy_judge::advice::{Advice, Decision, Target, Topic, Value, advise};
+use ntcopy_judge::advice::{Advice, Decision, Reason, Target, Topic, advise};
 use ntcopy_judge::{Judged, judge};
 use ntcopy_record::Record;
 use ntcopy_report::advice::{Opening, Source, terminal};
@@ -22,9 +22,9 @@ fn advice() -> (Vec<Advice>, Target) {
     (advise(&[&record], &target), target)
 }
 
-fn tunable(topic: Topic, name: &'static str, value: u64) -> Advice {
-    let value = Some(Value::Glibc { name, value });
-    Advice { value, ..Advice::bare(topic, Decision::Set, "It wins.") }
+fn threshold(topic: Topic, bytes: u64) -> Advice {
+    let bare = Advice::bare(topic, Decision::Set, Reason::NotMeasured);
+    Advice { from_bytes: Some(bytes), ..bare }
 }
 
 const UNKNOWN: Opening<'static> = Opening { origin: "nowhere", verdict: &[] };
@@ -84,10 +84,8 @@ fn losses_are_as_plain_as_wins() {
 fn both_tunables_are_said_in_one_line() {
     let memcpy = "glibc.cpu.x86_non_temporal_threshold";
     let memset = "glibc.cpu.x86_memset_non_temporal_threshold";
-    let all = [
-        tunable(Topic::MEMCPY_THRESHOLD, memcpy, 1 << 20),
-        tunable(Topic::MEMSET_THRESHOLD, memset, 2 << 20),
-    ];
+    let all =
+        [threshold(Topic::MemcpyThreshold, 1 << 20), threshold(Topic::MemsetThreshold, 2 << 20)];
     let target = target(&judge(&synthetic_rounds()));
     let text = terminal(&UNKNOWN, &all, &target, &[]);
     assert!(

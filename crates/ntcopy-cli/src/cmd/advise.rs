@@ -82,7 +82,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let summary = summary::with(&target.machine, &references, all.clone(), newest);
     let opening = show::Opening { origin: &origin, verdict: &summary.lines() };
     if args.json {
-        println!("{:#}", show::object(&all, &target, &listed));
+        println!("{}", serde_json::to_string_pretty(&show::object(&all, &target, &listed))?);
     } else {
         print!("{}", show::terminal(&opening, &all, &target, &listed));
     }

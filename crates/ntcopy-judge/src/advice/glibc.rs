@@ -5,13 +5,12 @@
 //! nowhere else; only these tell anything.
 
 use super::pays::Pays;
-use super::{Advice, Decision, Target, Topic, Value};
+use super::{About, Advice, Decision, Measure, Now, Reason, Target, Topic};
 use crate::Judged;
 use crate::claims::{Point, Question, of_cells};
 use crate::modes::{LIBC, TUNED};
 use crate::stats::THROUGHPUT;
-use ntcopy_record::units::Bytes;
-use ntcopy_record::{Cell, Machine, number};
+use ntcopy_record::{Cell, ExperimentKind, Machine, number};
 
 /// Where the record says which threshold `libc-tuned` had.
 const TUNED_BYTES: &str = "libc_tuned_threshold_bytes";
@@ -21,28 +20,23 @@ const LEAST_L2_BYTES: u64 = 1 << 20;
 /// A function, and what is different about it.
 pub struct Function {
     topic: Topic,
-    /// Its name, and that of its experiment.
-    name: &'static str,
-    /// Its threshold's name in `GLIBC_TUNABLES`.
-    tunable: &'static str,
-    /// The first release that has it by this name, by glibc's NEWS.
+    experiment: ExperimentKind,
+    /// The first release that has its threshold among its tunables, by glibc's NEWS.
     since: (u32, u32),
     /// The C library's own threshold on a machine.
     own: fn(&Machine) -> Option<u64>,
 }
 
 pub const MEMCPY: Function = Function {
-    topic: Topic::MEMCPY_THRESHOLD,
-    name: "memcpy",
-    tunable: "glibc.cpu.x86_non_temporal_threshold",
+    topic: Topic::MemcpyThreshold,
+    experiment: ExperimentKind::Memcpy,
     since: (2, 29),
     own: |machine| machine.libc_nt_threshold_bytes,
 };
 
 pub const MEMSET: Function = Function {
-    topic: Topic::MEMSET_THRESHOLD,
-    name: "memset",
-    tunable: "glibc.cpu.x86_memset_non_temporal_threshold",
+    topic: Topic::MemsetThreshold,
+    experiment: ExperimentKind::Memset,
     since: (2, 40),
     own: |machine| machine.libc_memset_nt_threshold_bytes,
 };
@@ -63,13 +57,10 @@ fn release(version: &str) -> Option<(u32, u32)> {
 }
 
 pub fn advice(function: &Function, records: &[&Judged], target: &Target) -> Advice {
-    let (libc, tunable) = (&target.machine.libc, function.tunable);
-    let not_here = |why: String| Advice::bare(function.topic, Decision::NotHere, why);
+    let libc = &target.machine.libc;
+    let not_here = |reason: Reason| Advice::bare(function.topic, Decision::NotHere, reason);
     if !function.has_tunable(&target.machine) {
-        return not_here(format!(
-            "{libc} has no such tunable: glibc has it for memcpy since 2.29, and for memset since \
-             2.40."
-        ));
+        return not_here(Reason::NoTunable { libc: libc.clone() });
     }
     let records: Vec<&Judged> =
         records.iter().filter(|record| record.machine.libc == *libc).copied().collect();
@@ -77,32 +68,19 @@ pub fn advice(function: &Function, records: &[&Judged], target: &Target) -> Advi
     let mut machines =
         std::iter::once(&target.machine).chain(records.iter().map(|one| &one.machine));
     let Some(now) = machines.find_map(function.own) else {
-        return not_here(format!("{libc} does not tell from which size its {} is.", function.name));
+        return not_here(Reason::ThresholdUnknown { libc: libc.clone() });
     };
-    let points = sooner(function, &records);
-    let Some(run) = run(function, now, target) else {
-        let why = "lies within the level-2 cache: nothing lower is worth trying";
-        return not_here(format!("{}'s own threshold, {}, {why}.", function.name, Bytes(now)));
-    };
-    let thing = format!("Lower thresholds of {}", function.name);
-    let pays = Pays {
-        topic: function.topic,
-        thing: &thing,
-        setting: &|from| format!("GLIBC_TUNABLES={tunable}={}", from.0),
-        leave: &format!("another threshold of {}", function.name),
-        least: None,
-        run: &run,
-    };
-    let (mut advice, _) = pays.answer(&points);
-    match advice.wins_from {
-        Some(bytes) if bytes == now => {
-            advice.decision = Decision::AsItIs;
-            advice.why.push_str(" That is how it is set already.");
-        }
-        from => advice.value = from.map(|from| Value::Glibc { name: tunable, value: from }),
+    let sizes = sizes(now, target);
+    if sizes.is_empty() {
+        return not_here(Reason::ThresholdWithinLevel2 { libc: libc.clone(), bytes: now });
     }
-    advice.current = Some(format!("{tunable}={now} ({})", Bytes(now)));
-    advice
+    let pays = Pays { topic: function.topic, about: About::Whole, least: None };
+    let (mut advice, _) = pays.answer(&sooner(function, &records));
+    if advice.from_bytes == Some(now) {
+        advice.decision = Decision::AsItIs;
+    }
+    let measure = advice.measure.map(|_| Measure::Sizes(sizes));
+    Advice { now: Some(Now::Threshold(now)), measure, ..advice }
 }
 
 /// The sizes that are non-temporal by the other threshold, and not by its own.
@@ -114,20 +92,16 @@ fn sooner<'a>(function: &Function, records: &[&'a Judged]) -> Vec<Point<'a>> {
         between().unwrap_or(false)
     };
     let question = Question { mode: TUNED, other: LIBC, metric: THROUGHPUT };
-    of_cells(records, &function.name.into(), &|_| Some(question), &is_between)
+    of_cells(records, &function.experiment, &|_| Some(question), &is_between)
 }
 
-/// What measures sizes from the level-2 cache, since what fits that is better left there, in powers
+/// Sizes to measure: from the level-2 cache on, since what fits that is better left there, in powers
 /// of two up to the C library's own threshold; none where that lies within the cache.
-fn run(function: &Function, now: u64, target: &Target) -> Option<String> {
+fn sizes(now: u64, target: &Target) -> Vec<u64> {
     let l2 = target.machine.caches.iter().filter(|cache| cache.level == 2);
     let l2_bytes = l2.map(|cache| cache.size_bytes).max().unwrap_or(0);
     let least = l2_bytes.max(LEAST_L2_BYTES).next_power_of_two();
-    let sizes = (0..).map(|step| least << step).take_while(|size| *size < now.min(1 << 40));
-    let sizes: Vec<String> = sizes.map(|size| Bytes(size).argument()).collect();
-    let (first, list) = (sizes.first()?, sizes.join(","));
-    let name = function.name;
-    Some(format!("ntcopy bench {name} --modes {TUNED} --libc-threshold {first} --size {list}"))
+    (0..).map(|step| least << step).take_while(|size| *size < now.min(1 << 40)).collect()
 }
 
 #[cfg(test)]

@@ -1,19 +1,13 @@
 //! Hints on sends: from how long on, for sends out of more data than the caches hold.
 
-use super::pays::{Pays, name_kernel, say_together};
-use super::{Advice, Decision, Hot, Topic, Value};
+use super::pays::{Pays, guest, together};
+use super::{About, Advice, Decision, Hot, Measure, Reason, Topic};
 use crate::Judged;
-use crate::claims::{
-    Claim, Parts, Point, Size, cells, hint, ids, losses, lost, of_cells, outcomes, split,
-};
+use crate::claims::{Claim, Outcomes, Parts, Point, Size, hint, ids, lost, of_cells, split};
 use crate::ratio::Ratio;
 use crate::stats::{self, THROUGHPUT, Verdict, WALKS};
 use ntcopy_record::lists::unique;
-use ntcopy_record::units::Bytes;
 use ntcopy_record::{Cell, ExperimentKind, Machine, number, word};
-
-/// What is measured where the running kernel has no flag.
-pub(super) const RUN_SWEEP: &str = "ntcopy bench unix --kernel um --sweep";
 
 /// No larger number is advised: a response that does not block goes in pieces of the send buffer,
 /// 208 KiB by default, of which the first has to be hinted for the rest to be.
@@ -140,64 +134,42 @@ impl<'f, 'a> Lengths<'f, 'a> {
     /// The number, and what it brings in these cells out of a cold source: all of them, or those that
     /// are like a program. What a hot source gains or loses stands beside it.
     pub fn advice(&self, cold: &[Point<'_>]) -> Advice {
-        let family = self.family;
-        let about = Some(format!("{family} sockets"));
+        let about = About::Sockets(self.family.to_owned());
         if cold.is_empty() {
-            let why = format!(
-                "Hinted sends over {family} sockets out of more data than the caches hold: nothing \
-                 was measured on this machine."
-            );
-            return Advice { about, ..Advice::no_evidence(Topic::SENDS, why, RUN_SWEEP) };
+            return Advice::no_evidence(Topic::Sends, about, Measure::Usual);
         }
-        let from = self.from_bytes;
-        let (below, above) = split(cold, from.unwrap_or_default());
-        let hot = split(&self.hot, from.unwrap_or_default()).1;
+        let from_bytes = self.from_bytes;
+        let (below, above) = split(cold, from_bytes.unwrap_or_default());
+        let hot = split(&self.hot, from_bytes.unwrap_or_default()).1;
         let gain = Claim::of(above);
         let decision = self.decision(gain.map(|gain| gain.verdict));
-        let setting = match (decision, from) {
-            (Decision::Set, Some(from)) => format!(
-                "SO_NTCOPY = {from} (sends of {} and more) on {family} sockets of programs that \
-                 answer from more data than the caches hold",
-                Bytes(from)
-            ),
-            _ => "SO_NTCOPY".to_owned(),
+        let reason = Reason::Lengths {
+            from_bytes,
+            below: (!below.is_empty()).then(|| Outcomes::of(below)),
+            above: Outcomes::of(above),
+            all: Outcomes::of(cold),
         };
-        let bytes = from.filter(|_| decision == Decision::Set);
-        let mut advice = Advice {
+        Advice {
             about,
-            setting: Some(setting),
+            from_bytes: from_bytes.filter(|_| decision == Decision::Set),
             gain,
             hot: of_hot(hot),
             parts: self.parts,
             alike: self.alike,
-            costs: Some(costs(cold, hot)),
+            guest: guest(above),
             records: ids(cold),
-            value: bytes.map(|bytes| Value::Option { name: "SO_NTCOPY", value: bytes }),
-            ..Advice::bare(Topic::SENDS, decision, why(from, below, above))
-        };
-        if let Some(alike) = self.unfit() {
-            advice.why.push_str(&format!(
-                " The machine is not fit to tell: plain sends are at {alike} of plain ones of other \
-                 turns."
-            ));
+            ..Advice::bare(Topic::Sends, decision, reason)
         }
-        name_kernel(&mut advice, above);
-        advice
     }
 
     fn decision(&self, gain: Option<Verdict>) -> Decision {
         match (self.from_bytes, gain) {
-            _ if self.unfit().is_some() => Decision::Unresolved,
+            _ if self.alike.is_some_and(|alike| alike.differs()) => Decision::Unresolved,
             (Some(_), Some(Verdict::Win)) => Decision::Set,
             (Some(_), Some(Verdict::Equal)) => Decision::AsItIs,
             (Some(_), Some(Verdict::Unresolved) | None) => Decision::Unresolved,
             _ => Decision::Leave,
         }
-    }
-
-    /// How far apart the machine puts plain sends, where that is a win or a loss.
-    fn unfit(&self) -> Option<Ratio> {
-        self.alike.filter(Ratio::differs)
     }
 }
 
@@ -211,35 +183,8 @@ fn of_hot(points: &[Point<'_>]) -> Option<Hot> {
     let wins = Claim::of(&above).is_some_and(|above| above.verdict == Verdict::Win);
     let least = above.iter().map(in_flight).min();
     let wins_from_in_flight_bytes = least.filter(|_| wins && loses_up_to.is_some());
-    Some(Hot { claim, losses: lost(points).count(), wins_from_in_flight_bytes })
-}
-
-fn why(from: Option<u64>, below: &[Point<'_>], above: &[Point<'_>]) -> String {
-    let all = cells(above.len());
-    let mut why = match from {
-        Some(from) => format!(
-            "Out of more data than the caches hold, of {all} with hinted sends of {} and more {}.",
-            Bytes(from),
-            outcomes(above)
-        ),
-        None => format!(
-            "Out of more data than the caches hold even the longest sends lose: of {all} {}.",
-            outcomes(above)
-        ),
-    };
-    if !below.is_empty() {
-        why.push_str(&format!(" Among shorter ones {}.", outcomes(below)));
-    }
-    why
-}
-
-/// Which cells lose, and where their bytes come from.
-fn costs(cold: &[Point<'_>], hot: &[Point<'_>]) -> String {
-    let mut costs = format!("Out of more data than the caches hold: {}", losses(cold));
-    if !hot.is_empty() {
-        costs.push_str(&format!(" The same few bytes again and again: {}", losses(hot)));
-    }
-    costs
+    let Outcomes { tally, worst } = Outcomes::of(points);
+    Some(Hot { claim, losses: tally.losses, worst, wins_from_in_flight_bytes })
 }
 
 /// Sends beside another program's hot set on the sender's CPU, by the bytes in flight: its walks, or
@@ -252,19 +197,8 @@ fn beside_hot_set<'a>(records: &[&'a Judged], metric: &'static str) -> Vec<Point
 /// What hinted sends leave of a hot set on the sender's CPU.
 pub(super) fn hot_set(records: &[&Judged], sends: &Advice) -> Advice {
     let found = beside_hot_set(records, WALKS);
-    let pays = Pays {
-        topic: Topic::HOT_SET_SENDS,
-        thing: "For a hot set on the sender's CPU, hinted sends",
-        setting: &|_| match sends.decision {
-            Decision::Set => "SO_NTCOPY as for the sends, for the hot set's sake too".to_owned(),
-            _ => "SO_NTCOPY in programs whose hot data matters more than the sends".to_owned(),
-        },
-        leave: "SO_NTCOPY for a hot set's sake",
-        least: Some(1.0),
-        run: "ntcopy bench retention --kernel um --modes hinted",
-    };
-    let (mut advice, used) = pays.answer(&found);
-    say_together(&mut advice, used);
-    name_kernel(&mut advice, used);
-    advice
+    let about = About::BesideSends(sends.decision);
+    let pays = Pays { topic: Topic::HotSetSends, about, least: Some(1.0) };
+    let (advice, used) = pays.answer(&found);
+    Advice { together: together(used), guest: guest(used), ..advice }
 }

@@ -1,11 +1,10 @@
 //! A program that runs: what hinted sends are worth with as much in flight as it has.
 
 use super::hints::Lengths;
-use super::{Advice, Decision, Topic};
+use super::{About, Advice, Decision, Measure, Reason, Topic};
 use crate::Judged;
 use crate::claims::Point;
 use ntcopy_record::number;
-use ntcopy_record::units::Bytes;
 
 /// Cells with up to so many times as much in flight, or as little, are of that kind.
 const NEAR: u64 = 2;
@@ -30,13 +29,9 @@ pub struct InFlight<'f> {
 pub fn for_program(records: &[&Judged], seen: InFlight<'_>) -> Advice {
     let family = seen.family;
     if seen.bytes == 0 {
-        let why = format!(
-            "Nothing was in flight on {family} sockets in that time: it sent nothing, or what it \
-             sent was read at once. A hint gains nothing there."
-        );
-        let setting = Some("SO_NTCOPY".to_owned());
-        let about = Some(format!("{family} sockets"));
-        return Advice { setting, about, ..Advice::bare(Topic::SENDS, Decision::Leave, why) };
+        let about = About::Sockets(family.to_owned());
+        let bare = Advice::bare(Topic::Sends, Decision::Leave, Reason::NothingInFlight);
+        return Advice { about, ..bare };
     }
     let mut records = records.to_vec();
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
@@ -54,25 +49,16 @@ pub fn for_program(records: &[&Judged], seen: InFlight<'_>) -> Advice {
     sends.advice(&near)
 }
 
-/// The command that measures what there is no figure of.
+/// What would have to be measured, of which there is no figure.
 fn measure(seen: InFlight<'_>, measured: impl Iterator<Item = u64> + Clone) -> Advice {
-    let family = seen.family;
-    let mut why = format!(
-        "No record of this machine has hinted sends on {family} sockets with about as much in flight."
-    );
-    if let (Some(least), Some(most)) = (measured.clone().min(), measured.max()) {
-        why.push_str(&format!(" Those that there are have {} to {}.", Bytes(least), Bytes(most)));
-    }
     let sockets = seen.sockets.clamp(1, MOST_SOCKETS);
     let object = (seen.bytes / sockets).max(SMALLEST_OBJECT);
     // The nearest power of two that is not larger.
-    let object = Bytes(1 << object.ilog2()).argument();
-    let run = format!(
-        "ntcopy bench unix --kernel um --family {family} --modes hinted --sockets {sockets} --object \
-         {object}"
-    );
-    let about = Some(format!("{family} sockets"));
-    Advice { about, ..Advice::no_evidence(Topic::SENDS, why, &run) }
+    let rounds = Measure::Rounds { sockets, object_bytes: 1 << object.ilog2() };
+    let about = About::Sockets(seen.family.to_owned());
+    let reason =
+        Reason::NoneLikeIt { least_bytes: measured.clone().min(), most_bytes: measured.max() };
+    Advice { reason, ..Advice::no_evidence(Topic::Sends, about, rounds) }
 }
 
 #[cfg(test)]
@@ -107,10 +93,11 @@ mod tests {
         assert_eq!(decisions, [Decision::Leave, Decision::AsItIs, Decision::Set]);
         let large = for_program(&[&record], seen(100 * MIB));
         assert_eq!(large.gain.unwrap().cells, 2, "64 and 128 MiB are within a factor of two");
-        assert!(large.costs.as_ref().unwrap().contains("again and again: Of 1 cell 1 loses"));
+        assert_eq!(large.hot.map(|hot| (hot.claim.cells, hot.losses)), Some((1, 1)));
         let whole = advise(&[&record], &Target::of(record.machine.clone()));
-        let number = whole.iter().find(|one| one.topic == Topic::SENDS).and_then(|one| one.value);
-        assert_eq!(large.value, number, "the same number as of all records");
+        let number =
+            whole.iter().find(|one| one.topic == Topic::Sends).and_then(|one| one.from_bytes);
+        assert_eq!(large.from_bytes, number, "the same number as of all records");
     }
 
     #[test]
@@ -118,9 +105,10 @@ mod tests {
         let record = judge(&rounds(&[(1, MIB, COLD, 80), (128, MIB, COLD, 140)]));
         let advice = for_program(&[&record], seen(11 * MIB));
         assert_eq!((advice.decision, advice.gain), (Decision::NoEvidence, None));
-        assert!(advice.why.contains("1 MiB to 128 MiB"), "{}", advice.why);
-        let run = advice.run.unwrap().join(" ");
-        assert!(run.ends_with("--modes hinted --sockets 64 --object 128KiB"), "{run}");
+        let (least_bytes, most_bytes) = (Some(MIB), Some(128 * MIB));
+        assert_eq!(advice.reason, Reason::NoneLikeIt { least_bytes, most_bytes });
+        let rounds = Measure::Rounds { sockets: 64, object_bytes: 128 << 10 };
+        assert_eq!(advice.measure, Some(rounds));
         let other = InFlight { family: "tcp", bytes: MIB, sockets: 1 };
         assert_eq!(for_program(&[&record], other).decision, Decision::NoEvidence);
     }
@@ -128,6 +116,6 @@ mod tests {
     #[test]
     fn with_nothing_in_flight_there_is_nothing_to_measure() {
         let advice = for_program(&[], seen(0));
-        assert_eq!((advice.decision, advice.run), (Decision::Leave, None));
+        assert_eq!((advice.decision, advice.measure), (Decision::Leave, None));
     }
 }

@@ -1,22 +1,22 @@
 //! Whole programs: a proxy and its backend, by stack; and a program with small requests beside large
 //! ones.
 
-use super::pays::{Pays, name_kernel};
-use super::{Advice, Decision, Topic};
+use super::pays::{Pays, guest};
+use super::{About, Advice, Decision, Measure, Reason, Topic};
 use crate::Judged;
-use crate::claims::{Claim, Parts, Point, cells, hint, ids, losses, of_cells};
+use crate::claims::{Claim, Parts, Point, hint, ids, of_cells};
 use crate::stats::{P50, P99, THROUGHPUT, Verdict};
 use ntcopy_record::lists::unique;
 use ntcopy_record::{Cell, ExperimentKind, word};
 
 /// The stack of this project's own daemons, which is told of in any case.
-const OURS: &str = "storaged+proxyd";
+pub const OWN_STACK: &str = "storaged+proxyd";
 
 /// Hinted responses, for each stack of proxy and backend that was measured.
 pub(super) fn http(records: &[&Judged]) -> Vec<Advice> {
     let ours = records.iter().filter(|record| record.header.experiment == ExperimentKind::Http);
     let measured = ours.flat_map(|record| &record.cells).filter_map(|c| word(&c.params, "stack"));
-    let stacks = unique([OURS].into_iter().chain(measured));
+    let stacks = unique([OWN_STACK].into_iter().chain(measured));
     let advised = stacks.into_iter().filter_map(|stack| of_stack(records, stack));
     advised.collect()
 }
@@ -27,24 +27,13 @@ fn of_stack(records: &[&Judged], stack: &str) -> Option<Advice> {
     };
     let http = &ExperimentKind::Http;
     let points = of_cells(records, http, &|record| hint(record, THROUGHPUT), &is_about);
-    if points.is_empty() && stack != OURS {
+    if points.is_empty() && stack != OWN_STACK {
         return None;
     }
-    let pays = Pays {
-        topic: Topic::HTTP,
-        thing: &format!("Hinted responses ({stack})"),
-        setting: &|from| match stack {
-            OURS => format!("--mode nt of storaged where {from} or more are asked for at a time"),
-            _ => format!("SO_NTCOPY in the backend where {from} or more are asked for at a time"),
-        },
-        leave: "SO_NTCOPY in the backend",
-        least: Some(1.0),
-        run: "ntcopy bench http --kernel um",
-    };
-    let (mut advice, used) = pays.answer(&points);
-    name_kernel(&mut advice, used);
+    let pays = Pays { topic: Topic::Http, about: About::Stack(stack.to_owned()), least: Some(1.0) };
+    let (advice, used) = pays.answer(&points);
     let parts = Parts::of(records, http, &is_about);
-    Some(Advice { about: Some(stack.to_owned()), parts, ..advice })
+    Some(Advice { parts, guest: guest(used), ..advice })
 }
 
 /// What small requests feel of large ones that are hinted, in a program as it is.
@@ -54,8 +43,7 @@ pub(super) fn app(records: &[&Judged]) -> Advice {
     };
     let (halves, tails) = (by(P50), by(P99));
     let (Some(half), Some(tail)) = (Claim::of(&halves), Claim::of(&tails)) else {
-        let why = "Small requests beside large ones: nothing was measured on this machine.";
-        return Advice::no_evidence(Topic::APP, why, "ntcopy bench app --kernel um");
+        return Advice::no_evidence(Topic::App, About::Whole, Measure::Usual);
     };
     let either = |verdict| half.verdict == verdict || tail.verdict == verdict;
     let decision = match () {
@@ -64,20 +52,12 @@ pub(super) fn app(records: &[&Judged]) -> Advice {
         () if either(Verdict::Unresolved) => Decision::Unresolved,
         () => Decision::AsItIs,
     };
-    let why = format!(
-        "Small requests beside large ones, relative to plain sends of the same kernel: {half} at the \
-         median, {tail} at the 99th percentile, of {}.",
-        cells(half.cells)
-    );
-    let mut advice = Advice {
-        setting: Some("ntcopy run -- PROGRAM".to_owned()),
+    Advice {
         gain: Some(half),
-        costs: Some(losses(&halves)),
         records: ids(&halves),
-        ..Advice::bare(Topic::APP, decision, why)
-    };
-    name_kernel(&mut advice, &halves);
-    advice
+        guest: guest(&halves),
+        ..Advice::bare(Topic::App, decision, Reason::Waits { half, tail })
+    }
 }
 
 #[cfg(test)]
@@ -108,11 +88,10 @@ mod tests {
         let all = http(&[&record]);
         let [ours, theirs] = &all[..] else { panic!("two stacks: {all:?}") };
         assert_eq!(ours.decision, Decision::NoEvidence);
-        assert_eq!(theirs.about.as_deref(), Some("haproxy+storaged"));
+        assert_eq!(theirs.about, About::Stack("haproxy+storaged".to_owned()));
         assert_eq!(theirs.decision, Decision::AsItIs, "{theirs:?}");
-        let parts = theirs.parts.unwrap().to_string();
-        let words = "patches alone 1.07x (1.07-1.07) in 1 cell; the hint on top 0.99x (0.99-0.99) in 1 \
-                     cell; sends that copy nothing 1.50x (1.50-1.50) in 1 cell";
-        assert_eq!(parts, words);
+        let Parts { patches, hint, at_most } = theirs.parts.unwrap();
+        let parts = [patches, hint, at_most].map(|claim| claim.unwrap().all.parts().0);
+        assert_eq!(parts, ["1.07", "0.99", "1.50"]);
     }
 }

@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::ratio::Ratio;
+use crate::stats::Tally;
 use crate::{Judged, judge};
 use ntcopy_record::testing::{self, params, record};
 use ntcopy_record::{Cache, Params, Record};
@@ -99,57 +100,71 @@ fn about(topic: Topic, records: &[&Record]) -> Advice {
 #[test]
 fn a_threshold_is_the_size_from_which_every_cell_wins() {
     let record = tuned(&[(4, 80), (8, 120), (16, 97), (32, 130), (64, 150), (256, 300)]);
-    let advice = about(Topic::MEMCPY_THRESHOLD, &[&record]);
+    let advice = about(Topic::MemcpyThreshold, &[&record]);
     assert_eq!(advice.decision, Decision::Set, "{advice:?}");
-    let setting = format!("GLIBC_TUNABLES=glibc.cpu.x86_non_temporal_threshold={}", 32 * MIB);
-    assert_eq!(advice.setting.as_deref(), Some(setting.as_str()));
+    assert_eq!(advice.from_bytes, Some(32 * MIB));
     let gain = advice.gain.unwrap();
     // 256 MiB is non-temporal with either threshold, so it says nothing.
     assert_eq!(gain.cells, 2);
     let Ratio { ratio, ci } = gain.all;
     assert!(ci.0 > 1.3 && ci.1 < 1.5 && (ratio - 1.396).abs() < 0.01, "{gain:?}");
-    assert!(advice.why.contains("from 32 MiB a call on"), "{}", advice.why);
-    assert!(advice.why.contains("2 lose (worst 0.80x"), "losses are said: {}", advice.why);
+    let Reason::WinsFrom { from, below: Some(below) } = &advice.reason else {
+        panic!("{advice:?}")
+    };
+    assert_eq!((from.bytes, below.tally.wins, below.tally.losses), (32 * MIB, 1, 2));
+    let worst = below.worst.unwrap();
+    assert_eq!((worst.result.parts().0.as_str(), worst.size.bytes), ("0.80", 4 * MIB));
     assert_eq!(advice.records, [record.header.id.as_str()]);
 }
 
 #[test]
 fn a_threshold_that_does_not_win_from_some_size_on_is_left() {
-    for (percents, decision, words) in [
-        ([70, 80, 93], Decision::Leave, "3 lose (worst 0.70x"),
-        ([150, 150, 100], Decision::AsItIs, "1 makes no difference"),
-    ] {
+    for (percents, decision, [wins, losses, equal]) in
+        [([70, 80, 93], Decision::Leave, [0, 3, 0]), ([150, 150, 100], Decision::AsItIs, [2, 0, 1])]
+    {
         let sizes: Vec<(u64, u64)> = [8, 32, 64].into_iter().zip(percents).collect();
-        let advice = about(Topic::MEMCPY_THRESHOLD, &[&tuned(&sizes)]);
-        assert_eq!((advice.decision, advice.value), (decision, None), "{advice:?}");
-        assert!(advice.why.contains(words), "{}", advice.why);
+        let advice = about(Topic::MemcpyThreshold, &[&tuned(&sizes)]);
+        assert_eq!((advice.decision, advice.from_bytes), (decision, None), "{advice:?}");
+        let Reason::OverAll(all) = advice.reason else { panic!("{advice:?}") };
+        assert_eq!(all.tally, Tally { wins, losses, equal, unresolved: 0 });
     }
+}
+
+#[test]
+fn a_threshold_that_is_set_already_is_left() {
+    let record = tuned(&[(8, 90), (32, 130), (64, 150)]);
+    let mut target = target();
+    target.machine.libc_nt_threshold_bytes = Some(32 * MIB);
+    let advice = glibc::advice(&glibc::MEMCPY, &[&judge(&record)], &target);
+    assert_eq!((advice.decision, advice.from_bytes), (Decision::AsItIs, Some(32 * MIB)));
+    assert_eq!(advice.now, Some(Now::Threshold(32 * MIB)));
 }
 
 #[test]
 fn another_release_of_the_library_says_nothing_of_this_one() {
     let mut record = tuned(&[(8, 150), (32, 150), (64, 150)]);
     record.machine.libc = "glibc 2.41".into();
-    let advice = about(Topic::MEMCPY_THRESHOLD, &[&record]);
+    let advice = about(Topic::MemcpyThreshold, &[&record]);
     assert_eq!(advice.decision, Decision::NoEvidence);
-    let run = advice.run.unwrap().join(" ");
-    let expected = "ntcopy bench memcpy --modes libc-tuned --libc-threshold 2MiB --size \
-                    2MiB,4MiB,8MiB,16MiB,32MiB,64MiB";
-    assert_eq!(run, expected);
+    let sizes = [2, 4, 8, 16, 32, 64].map(|mib| mib * MIB);
+    assert_eq!(advice.measure, Some(Measure::Sizes(sizes.into())));
 }
 
 #[test]
 fn a_threshold_that_there_is_not_or_that_lies_within_level_2_is_not_here() {
-    let advice = about(Topic::MEMSET_THRESHOLD, &[]);
-    assert!(advice.decision == Decision::NotHere && advice.why.contains("2.40"), "{advice:?}");
+    let advice = about(Topic::MemsetThreshold, &[]);
+    let libc = "glibc 2.36".to_owned();
+    assert_eq!(advice.decision, Decision::NotHere);
+    assert_eq!(advice.reason, Reason::NoTunable { libc: libc.clone() });
     let with = |own: u64| {
         let mut target = target();
         target.machine.libc_memset_nt_threshold_bytes = Some(own);
         glibc::advice(&glibc::MEMSET, &[], &target)
     };
-    assert!(with(OWN).run.unwrap().join(" ").starts_with("ntcopy bench memset --modes libc-tuned"));
+    assert!(matches!(with(OWN).measure, Some(Measure::Sizes(_))));
     let advice = with(MIB);
-    assert!(advice.decision == Decision::NotHere && advice.why.contains("level-2"), "{advice:?}");
+    assert_eq!(advice.decision, Decision::NotHere);
+    assert_eq!(advice.reason, Reason::ThresholdWithinLevel2 { libc, bytes: MIB });
 }
 
 #[test]
@@ -169,14 +184,10 @@ fn the_number_is_the_shortest_send_from_which_on_none_loses_out_of_a_cold_source
             .zip(percents)
             .map(|(size, hinted)| (16, size, COLD, hinted))
             .collect();
-        let sends = about(Topic::SENDS, &[&rounds(&cells)]);
+        let sends = about(Topic::Sends, &[&rounds(&cells)]);
         assert_eq!(sends.decision, Decision::Set, "{sends:?}");
-        let value = Some(Value::Option { name: "SO_NTCOPY", value: number });
-        assert_eq!(sends.value, value, "{percents:?}");
-        assert!(sends.setting.unwrap().starts_with(&format!("SO_NTCOPY = {number} (")));
-        let run = about(Topic::RUN, &[&rounds(&cells)]);
-        let setting = format!("ntcopy run --min-bytes {}KiB -- PROGRAM", number / KIB);
-        assert_eq!(run.setting, Some(setting));
+        let run = about(Topic::Run, &[&rounds(&cells)]);
+        assert_eq!([sends.from_bytes, run.from_bytes], [Some(number); 2], "{percents:?}");
     }
 }
 
@@ -189,31 +200,37 @@ fn a_hot_source_decides_nothing_and_its_losses_are_told_as_such() {
         (64, MIB, HOT, 120),
         (64, MIB, 3 * MIB, 50),
     ]);
-    let sends = about(Topic::SENDS, &[&record]);
+    let sends = about(Topic::Sends, &[&record]);
     assert_eq!((sends.decision, sends.gain.unwrap().cells), (Decision::Set, 2));
-    let costs = sends.costs.unwrap();
-    assert!(costs.contains("caches hold: Of 2 cells none loses."), "{costs}");
-    assert!(costs.contains("again and again: Of 2 cells 1 loses, 0.80x"), "{costs}");
-    let hot_alone = about(Topic::SENDS, &[&rounds(&[(1, MIB, HOT, 150)])]);
+    let Reason::Lengths { all, .. } = sends.reason else { panic!("{:?}", sends.reason) };
+    assert_eq!((all.tally.total(), all.worst), (2, None));
+    let hot = sends.hot.unwrap();
+    assert_eq!((hot.claim.cells, hot.losses), (2, 1));
+    assert_eq!(hot.worst.unwrap().result.parts().0, "0.80");
+    let hot_alone = about(Topic::Sends, &[&rounds(&[(1, MIB, HOT, 150)])]);
     assert_eq!(hot_alone.decision, Decision::NoEvidence);
 }
 
 #[test]
 fn hints_that_lose_everywhere_are_left_off_and_equal_ones_as_they_are() {
-    for (percents, decision, words) in [
-        ([80, 85, 84], Decision::Leave, "even the longest sends lose: of 3 cells 3 lose"),
-        ([100, 100, 100], Decision::AsItIs, "3 make no difference"),
-    ] {
+    for (percents, decision, [losses, equal]) in
+        [([80, 85, 84], Decision::Leave, [3, 0]), ([100, 100, 100], Decision::AsItIs, [0, 3])]
+    {
         let cells: Vec<_> = percents.map(|hinted| (16, MIB, COLD, hinted)).into();
         let cells: Vec<_> = cells
             .into_iter()
             .zip(1..)
             .map(|((_, o, d, hinted), sockets)| (sockets, o, d, hinted))
             .collect();
-        for topic in [Topic::SENDS, Topic::RUN] {
+        for topic in [Topic::Sends, Topic::Run] {
             let advice = about(topic, &[&rounds(&cells)]);
-            assert_eq!((advice.decision, advice.value), (decision, None), "{topic:?}");
-            assert!(advice.why.contains(words), "{}", advice.why);
+            assert_eq!(
+                (advice.decision, advice.from_bytes.is_some()),
+                (decision, false),
+                "{topic:?}"
+            );
+            let Reason::Lengths { above, .. } = advice.reason else { panic!("{advice:?}") };
+            assert_eq!(above.tally, Tally { losses, equal, ..Tally::default() });
         }
     }
 }
@@ -222,10 +239,10 @@ fn hints_that_lose_everywhere_are_left_off_and_equal_ones_as_they_are() {
 fn a_hot_set_is_advised_on_beside_the_sends() {
     let sends = rounds(&[(64, MIB, COLD, 130)]);
     let beside = beside(&[(64, 150)]);
-    let set = about(Topic::HOT_SET_SENDS, &[&sends, &beside]).setting.unwrap();
-    assert!(set.starts_with("SO_NTCOPY as for the sends"), "{set}");
-    let set = about(Topic::HOT_SET_SENDS, &[&beside]).setting.unwrap();
-    assert!(set.contains("hot data matters more"), "{set}");
+    let advice = about(Topic::HotSetSends, &[&sends, &beside]);
+    assert_eq!((advice.decision, advice.about), (Decision::Set, About::BesideSends(Decision::Set)));
+    let advice = about(Topic::HotSetSends, &[&beside]);
+    assert_eq!(advice.about, About::BesideSends(Decision::NoEvidence));
 }
 
 #[test]
@@ -241,10 +258,10 @@ fn copies_speak_of_cells_where_the_library_was_nontemporal_and_of_no_others() {
     for sample in record.samples.iter_mut().filter(|s| s.mode == "ours" && s.cell < 3) {
         sample.counters = [("nontemporal_bytes".to_owned(), sample.bytes)].into();
     }
-    let copies = about(Topic::COPIES, &[&record]);
+    let copies = about(Topic::Copies, &[&record]);
     assert_eq!((copies.decision, copies.gain.unwrap().cells), (Decision::Set, 2));
-    assert!(copies.why.contains("from 1 MiB a call on"), "{}", copies.why);
-    let in_use = about(Topic::COPIES_IN_USE, &[&record]);
+    assert_eq!(copies.from_bytes, Some(MIB));
+    let in_use = about(Topic::CopiesInUse, &[&record]);
     assert_eq!((in_use.decision, in_use.gain.unwrap().cells), (Decision::Leave, 1));
 }
 
@@ -252,17 +269,17 @@ fn copies_speak_of_cells_where_the_library_was_nontemporal_and_of_no_others() {
 fn the_newest_record_of_a_cell_counts() {
     let (mut old, mut new) = (tuned(&[(64, 150)]), tuned(&[(64, 80)]));
     (old.header.started_unix_ns, new.header.started_unix_ns) = (1, 2);
-    assert_eq!(about(Topic::MEMCPY_THRESHOLD, &[&old, &new]).decision, Decision::Leave);
+    assert_eq!(about(Topic::MemcpyThreshold, &[&old, &new]).decision, Decision::Leave);
     (old.header.started_unix_ns, new.header.started_unix_ns) = (2, 1);
-    assert_eq!(about(Topic::MEMCPY_THRESHOLD, &[&old, &new]).decision, Decision::Set);
+    assert_eq!(about(Topic::MemcpyThreshold, &[&old, &new]).decision, Decision::Set);
 }
 
 #[test]
-fn without_records_every_piece_names_its_command_or_why_there_is_none() {
+fn without_records_every_piece_says_what_to_measure_or_why_there_is_none() {
     for advice in advise(&[], &target()) {
         match advice.decision {
-            Decision::NoEvidence => assert!(advice.run.is_some(), "{advice:?}"),
-            Decision::NotHere => assert!(!advice.why.is_empty()),
+            Decision::NoEvidence => assert!(advice.measure.is_some(), "{advice:?}"),
+            Decision::NotHere => assert!(matches!(advice.reason, Reason::NoTunable { .. })),
             _ => panic!("advice from nothing: {advice:?}"),
         }
     }

@@ -42,13 +42,10 @@ fn table(all: &[Advice]) -> Markup {
             tbody {
                 @for one in all {
                     tr {
-                        th scope="row" {
-                            (one.topic.title)
-                            @if let Some(about) = &one.about { ": " (about) }
-                        }
+                        th scope="row" { (show::named(one)) }
                         td {
                             (show::headline(one))
-                            details { summary { "Why" } (one.why) }
+                            details { summary { "Why" } (show::words::why(one)) }
                         }
                         td class="number" {
                             @if let Some(gain) = &one.gain {

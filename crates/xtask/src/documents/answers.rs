@@ -67,7 +67,7 @@ fn entry(record: &Judged, question: Option<Question<'_>>, about: &Cells) -> Resu
     let points = cells.into_iter().filter_map(|cell| question?.of(record, cell));
     let claim = Claim::of(&points.collect::<Vec<Point<'_>>>());
     Ok(claim.map_or(NONE.to_owned(), |claim| {
-        let (mean, range) = (text::ratio(claim.all.ratio), claim.range());
+        let (mean, range) = (text::ratio(claim.all.ratio), text::range(&claim));
         match claim.cells {
             1 => claim.to_string(),
             _ if mean == range => mean,

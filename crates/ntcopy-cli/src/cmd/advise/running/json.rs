@@ -55,7 +55,7 @@ fn program(finding: &Finding<'_>, seen: &Seen) -> Value {
         "idle": finding.idle(),
         "copy": finding.share.as_ref().map(copy),
         "sends": finding.sends.as_ref().map(Sends::object),
-        "advice": finding.advice,
+        "advice": finding.advice.as_ref().map(ntcopy_report::advice::told),
     })
 }
 
