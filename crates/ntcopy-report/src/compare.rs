@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::table;
 use crate::text;
-use crate::view::Grid;
+use crate::view::{Entry, Grid};
 
 const HEADER: [&str; 5] = ["cell", "A", "B", "B / A", "verdict"];
 
@@ -92,18 +92,19 @@ fn tables(cells: &[&Compared<'_>]) -> Vec<Grid> {
     let rows = cells.iter().map(|one| (group_words(&one.a.cell.params, &axes).0, row(one, &axes)));
     let Point { question: Question { mode, other, metric }, record, .. } = &cells[0].a;
     let experiment = &record.header.experiment;
-    let table = |(common, rows): (String, Vec<Vec<String>>)| {
+    let table = |(common, rows): (String, Vec<Vec<Entry>>)| {
         let common = if common.is_empty() { common } else { format!("; {common}") };
         Grid {
             heading: format!("{experiment}: {mode} / {other}, by {}{common}", words(metric)),
             header: HEADER.map(str::to_owned).into(),
+            by_mode: false,
             rows,
         }
     };
     grouped(rows).into_iter().map(table).collect()
 }
 
-fn row(cell: &Compared<'_>, axes: &[&str]) -> Vec<String> {
+fn row(cell: &Compared<'_>, axes: &[&str]) -> Vec<Entry> {
     let verdict = match cell.versus.verdict() {
         Verdict::Win => "better in B",
         Verdict::Loss => "worse in B",
@@ -111,7 +112,8 @@ fn row(cell: &Compared<'_>, axes: &[&str]) -> Vec<String> {
     };
     let ratios = [cell.a.versus, cell.b.versus, &cell.versus];
     let ratios = ratios.map(|versus| versus.result().to_string());
-    [&[axis_words(&cell.a.cell.params, axes)], &ratios[..], &[verdict.to_owned()]].concat()
+    let row = [&[axis_words(&cell.a.cell.params, axes)], &ratios[..], &[verdict.to_owned()]];
+    row.concat().into_iter().map(Entry::from).collect()
 }
 
 pub fn object(a: &Side<'_>, b: &Side<'_>, comparison: &Comparison<'_>) -> Value {

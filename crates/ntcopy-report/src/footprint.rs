@@ -4,7 +4,7 @@ use ntcopy_judge::Judged;
 use ntcopy_judge::stats::footprint::{CallFigures, LevelFigures};
 use serde_json::{Value, json};
 
-use crate::view::{Grid, with_results};
+use crate::view::{Entry, Grid, with_results};
 
 /// Lines are equivalent lines read.
 const HEADER: [&str; 6] = ["call", "", "lines", "interval", "per KiB", "us"];
@@ -17,23 +17,25 @@ pub(crate) fn grids(record: &Judged) -> Vec<Grid> {
             level.level, level.primed_lines, level.threshold_cycles, level.missing_lines
         ),
         header: HEADER.map(str::to_owned).into(),
+        by_mode: false,
         rows: rows(level),
     };
     record.levels.iter().map(grid).collect()
 }
 
-fn rows(level: &LevelFigures) -> Vec<Vec<String>> {
+fn rows(level: &LevelFigures) -> Vec<Vec<Entry>> {
     let least = |is_at_least: bool| if is_at_least { ">=" } else { "" };
     let call = |call: &CallFigures| {
         let least = least(call.is_at_least);
-        vec![
+        let row = [
             call.call.clone(),
             String::new(),
             format!("{least}{:.0}", call.lines),
             format!("{:.0}-{:.0}", call.ci.0, call.ci.1),
             call.per_kib.map_or_else(String::new, |lines| format!("{least}{lines:.1}")),
             format!("{:.1}", call.call_ns / 1000.0),
-        ]
+        ];
+        row.map(Entry::from).into()
     };
     level.calls.iter().map(call).collect()
 }

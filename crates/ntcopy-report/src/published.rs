@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::text;
-use crate::view::Grid;
+use crate::view::{Entry, Grid};
 
 const TOML: &str = include_str!("../../../bench/published.toml");
 /// Megabits in 10^9 bytes.
@@ -59,11 +59,13 @@ fn pairs(record: &Judged) -> Option<Grid> {
     let row = |pair: &Pair| {
         let [copy, nt] = [pair.copy_mbit_per_s, pair.nt_mbit_per_s];
         let figures = [copy, nt].map(|mbit| text::figure(mbit / MBIT_PER_GB));
-        [from_ref(&pair.label), &figures[..], &[text::ratio(nt / copy)]].concat()
+        let row = [from_ref(&pair.label), &figures[..], &[text::ratio(nt / copy)]].concat();
+        row.into_iter().map(Entry::from).collect()
     };
     Some(Grid {
         heading: format!("Published: sends, {}", pairs.first()?.cpu),
         header: ["configuration", "plain GB/s", "hinted GB/s", "ratio"].map(str::to_owned).into(),
+        by_mode: false,
         rows: pairs.iter().map(row).collect(),
     })
 }
@@ -78,19 +80,21 @@ impl Table {
             header.extend(self.ratio_at(at).map(|_| "ratio".to_owned()));
         }
         let rows = self.rows.iter().map(|row| self.row(row)).collect();
-        Grid { heading: format!("Published: {}, {}", self.title, self.cpu), header, rows }
+        let heading = format!("Published: {}, {}", self.title, self.cpu);
+        Grid { heading, header, by_mode: false, rows }
     }
 
-    fn row(&self, row: &[toml::Value]) -> Vec<String> {
+    fn row(&self, row: &[toml::Value]) -> Vec<Entry> {
         let figure = |at: usize| row.get(at).and_then(number);
         let mut cells = Vec::new();
         for at in 0..self.columns.len() {
-            cells.push(row.get(at).map_or("-".to_owned(), written));
-            cells.extend(self.ratio_at(at).map(|better| match (better, figure(1), figure(at)) {
+            cells.push(row.get(at).map_or("-".to_owned(), written).into());
+            let ratio = self.ratio_at(at).map(|better| match (better, figure(1), figure(at)) {
                 (Better::More, Some(first), Some(this)) => text::ratio(this / first),
                 (Better::Less, Some(first), Some(this)) => text::ratio(first / this),
                 _ => "-".to_owned(),
-            }));
+            });
+            cells.extend(ratio.map(Entry::from));
         }
         cells
     }
@@ -151,13 +155,15 @@ mod tests {
         record.cells[0].params.insert("published".to_owned(), label.into());
         let [pairs] = &tables(&record)[..] else { panic!("one table") };
         assert_eq!(pairs.heading, "Published: sends, AMD EPYC 7662");
-        assert_eq!(pairs.rows, [[label, "9.866", "14.12", "1.43x"].map(str::to_owned)]);
+        let row = [label, "9.866", "14.12", "1.43x"].map(|text| Entry::from(text.to_owned()));
+        assert_eq!(pairs.rows, [row]);
     }
 
     #[test]
     fn published_tables_have_ratios_where_it_is_said_which_figures_are_better() {
         let rows = |experiment: ExperimentKind, table: usize, row: usize| {
-            tables(&of(experiment))[table].rows[row].join(" ")
+            let row = &tables(&of(experiment))[table].rows[row];
+            row.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>().join(" ")
         };
         let memset = &tables(&of(ExperimentKind::Memset))[0];
         assert_eq!(memset.header, ["size", "x86-64-stosb", "MOVNTI", "ratio"]);

@@ -68,7 +68,8 @@ pub(crate) fn print(grids: &[Grid], is_for_terminal: bool) -> String {
                 column.set_padding((0, 1));
             });
         }
-        table.add_rows(grid.rows.iter().map(|row| cells(row, is_for_terminal)));
+        let rows = grid.rows.iter().map(|row| row.iter().map(|entry| &entry.text));
+        table.add_rows(rows.map(|row| cells(row, is_for_terminal)));
         let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
         let heading = cell(&format!("{}:", grid.heading), is_for_terminal);
         let heading = if is_for_terminal { wrapped(&heading) } else { heading + "\n\n" };

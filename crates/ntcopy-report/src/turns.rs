@@ -1,14 +1,13 @@
 //! A program's turns, plain and hinted.
 
 use ntcopy_judge::params::listed;
-use ntcopy_judge::stats::turns::{HINTED, METRIC, Outcome, PLAIN, PROGRAM};
+use ntcopy_judge::stats::turns::{FigureOf, HINTED, Outcome, PLAIN, PROGRAM};
 use ntcopy_judge::stats::{TURNS, Verdict, Versus};
 use ntcopy_judge::{Judged, Measured};
 use serde_json::{Value, json};
 
 use crate::verdict;
-use crate::view::{Grid, with_results};
-use ntcopy_record::word;
+use crate::view::{Entry, Grid, with_results};
 
 const HEADER: [&str; 6] = ["figure", PLAIN, HINTED, "ratio", "verdict", "pairs"];
 
@@ -16,40 +15,44 @@ const HEADER: [&str; 6] = ["figure", PLAIN, HINTED, "ratio", "verdict", "pairs"]
 pub(crate) fn grids(record: &Judged) -> Vec<Grid> {
     let Some(cell) = record.cells.first() else { return Vec::new() };
     let heading = cell.params.get(PROGRAM).map(listed).unwrap_or_default();
-    let rows = match &record.outcome {
+    let mut rows: Vec<Vec<Entry>> = match &record.outcome {
         Some(outcome) => outcome.figures().map(row).collect(),
-        None => {
-            vec![too_few(&record.measured(cell), word(&cell.params, METRIC).unwrap_or_default())]
-        }
+        None => vec![too_few(&record.measured(cell))],
     };
-    vec![Grid { heading, header: HEADER.map(str::to_owned).into(), rows }]
+    rows[0][0] = with_unit(FigureOf::cell(&cell.params)).into();
+    vec![Grid { heading, header: HEADER.map(str::to_owned).into(), by_mode: false, rows }]
 }
 
-fn with_unit(metric: &str) -> String {
-    if metric == "time" { "time, s".to_owned() } else { metric.to_owned() }
+fn with_unit(figure: Option<FigureOf>) -> String {
+    match figure {
+        Some(FigureOf::Time) => "time, s".to_owned(),
+        Some(other) => other.name().to_owned(),
+        None => String::new(),
+    }
 }
 
-fn row((name, versus, verdict): (&str, &Versus, Verdict)) -> Vec<String> {
+fn row((name, versus, verdict): (&str, &Versus, Verdict)) -> Vec<Entry> {
     vec![
-        with_unit(name),
-        figure(versus.other_median),
-        figure(versus.median),
-        versus.result().to_string(),
-        verdict.as_str().to_owned(),
-        versus.ratios.len().to_string(),
+        name.to_owned().into(),
+        figure(versus.other_median).into(),
+        figure(versus.median).into(),
+        versus.result().to_string().into(),
+        verdict.into(),
+        versus.ratios.len().to_string().into(),
     ]
 }
 
 /// The medians of the turns that there are.
-fn too_few(all: &[Measured<'_>], metric: &str) -> Vec<String> {
+fn too_few(all: &[Measured<'_>]) -> Vec<Entry> {
     let [plain, hinted] = [PLAIN, HINTED].map(|mode| all.iter().find(|one| one.mode == mode));
     let median = |one: Option<&Measured<'_>>| {
         one.and_then(|one| one.median(TURNS)).map_or_else(|| "-".to_owned(), figure)
     };
     let [many_plain, many_hinted] = [plain, hinted].map(|one| one.map_or(0, |one| one.many(TURNS)));
     let pairs = many_plain.min(many_hinted).to_string();
-    let [ratio, verdict] = ["", "too few pairs"].map(str::to_owned);
-    vec![with_unit(metric), median(plain), median(hinted), ratio, verdict, pairs]
+    let [name, ratio, verdict] = ["", "", "too few pairs"].map(str::to_owned);
+    let row = [name, median(plain), median(hinted), ratio, verdict, pairs];
+    row.map(Entry::from).into()
 }
 
 fn figure(value: f64) -> String {

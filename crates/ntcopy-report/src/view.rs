@@ -2,7 +2,7 @@
 //! and JSON are made of it, and charts.
 
 use ntcopy_judge::params::{axes, axis_words, group_words};
-use ntcopy_judge::stats::{Digits, Versus, metric};
+use ntcopy_judge::stats::{Digits, Verdict, Versus, metric};
 use ntcopy_judge::{CEILING, Judged, Measured, Ratio};
 use ntcopy_record::lists::grouped;
 use ntcopy_record::{Cell, Params, Sends};
@@ -14,7 +14,29 @@ use crate::{text, verdict};
 pub(crate) struct Grid {
     pub heading: String,
     pub header: Vec<String>,
-    pub rows: Vec<Vec<String>>,
+    /// Whether the second column names a mode.
+    pub by_mode: bool,
+    pub rows: Vec<Vec<Entry>>,
+}
+
+/// What stands in one place of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub text: String,
+    /// What the words come to, of those that are a verdict.
+    pub verdict: Option<Verdict>,
+}
+
+impl From<String> for Entry {
+    fn from(text: String) -> Entry {
+        Entry { text, verdict: None }
+    }
+}
+
+impl From<Verdict> for Entry {
+    fn from(verdict: Verdict) -> Entry {
+        Entry { text: verdict.as_str().to_owned(), verdict: Some(verdict) }
+    }
 }
 
 /// What is shown of the cells that it is of.
@@ -75,7 +97,7 @@ pub(crate) enum What {
 
 /// A figure for a reader, for a program and for a chart.
 pub(crate) struct Figure {
-    pub text: String,
+    pub entry: Entry,
     pub json: Value,
     pub value: Option<f64>,
     pub ci: Option<(f64, f64)>,
@@ -98,7 +120,10 @@ impl What {
                 versus(one.relative_to(other, metric).map(Versus::result), true)
             }
             What::Short(metric) => versus(one.versus(metric).map(Versus::result), false),
-            What::Verdict(metric) => words(verdict(one, metric)),
+            What::Verdict(metric) => {
+                let entry = verdict(one, metric);
+                Figure { json: entry.text.as_str().into(), entry, value: None, ci: None }
+            }
             What::Answers => answers(one),
             What::SlowDown => versus(one.slow_down(), true),
             What::OfCeiling => number(one.part_of_ceiling(), text::percent),
@@ -106,7 +131,7 @@ impl What {
                 let event = one.event(name, *per_bytes);
                 let mark = if event.is_some_and(|(_, is_scaled)| is_scaled) { "~" } else { "" };
                 let figure = number(event.map(|(count, _)| count), |count| format!("{count:.2}"));
-                Figure { text: format!("{mark}{}", figure.text), ..figure }
+                Figure { entry: format!("{mark}{}", figure.entry.text).into(), ..figure }
             }
         }
     }
@@ -123,30 +148,30 @@ fn shown(name: &str, figure: f64) -> String {
 }
 
 fn number(value: Option<f64>, text: impl Fn(f64) -> String) -> Figure {
-    Figure { text: value.map_or("-".to_owned(), text), json: value.into(), value, ci: None }
-}
-
-fn words(text: String) -> Figure {
-    let json = text.as_str().into();
-    Figure { text, json, value: None, ci: None }
+    let entry = value.map_or("-".to_owned(), text).into();
+    Figure { entry, json: value.into(), value, ci: None }
 }
 
 fn versus(result: Option<Ratio>, has_interval: bool) -> Figure {
     let Some(result) = result else {
-        return Figure { text: String::new(), json: Value::Null, value: None, ci: None };
+        return Figure { entry: String::new().into(), json: Value::Null, value: None, ci: None };
     };
     let text = if has_interval { result.to_string() } else { text::ratio(result.ratio) };
-    Figure { text, json: json!(result), value: Some(result.ratio), ci: Some(result.ci) }
+    Figure {
+        entry: text.into(),
+        json: json!(result),
+        value: Some(result.ratio),
+        ci: Some(result.ci),
+    }
 }
 
-fn verdict(one: &Measured<'_>, metric: &str) -> String {
+fn verdict(one: &Measured<'_>, metric: &str) -> Entry {
     match one.versus(metric) {
-        _ if one.sends() == Sends::Idle && !one.is_baseline() => CEILING,
-        Some(versus) => versus.verdict().as_str(),
-        None if one.is_baseline() => "baseline",
-        None => "too few pairs",
+        _ if one.sends() == Sends::Idle && !one.is_baseline() => CEILING.to_owned().into(),
+        Some(versus) => versus.verdict().into(),
+        None if one.is_baseline() => "baseline".to_owned().into(),
+        None => "too few pairs".to_owned().into(),
     }
-    .to_owned()
 }
 
 fn answers(one: &Measured<'_>) -> Figure {
@@ -154,7 +179,7 @@ fn answers(one: &Measured<'_>) -> Figure {
     match one.unanswered {
         0 => answers,
         late => Figure {
-            text: format!("{}, {} late", answers.text, text::thousands(late as f64)),
+            entry: format!("{}, {} late", answers.entry.text, text::thousands(late as f64)).into(),
             ..answers
         },
     }
@@ -166,9 +191,9 @@ pub(crate) fn grids(record: &Judged, views: &[View]) -> Vec<Grid> {
     let mut grids: Vec<Grid> = Vec::new();
     for view in views {
         let of_cell = |cell: &Cell| {
-            let mut rows: Vec<Vec<String>> =
+            let mut rows: Vec<Vec<Entry>> =
                 record.measured(cell).iter().map(|one| row(view, one)).collect();
-            rows.first_mut()?[0] = axis_words(&cell.params, &axes);
+            rows.first_mut()?[0] = axis_words(&cell.params, &axes).into();
             Some((heading(&cell.params, &axes, view.note), rows))
         };
         let cells = record.cells.iter().filter(|cell| (view.is_of)(cell));
@@ -176,6 +201,7 @@ pub(crate) fn grids(record: &Judged, views: &[View]) -> Vec<Grid> {
         grids.extend(groups.map(|(heading, rows)| Grid {
             heading,
             header: header(view),
+            by_mode: true,
             rows: rows.concat(),
         }));
     }
@@ -187,9 +213,10 @@ fn header(view: &View) -> Vec<String> {
     ["cell".to_owned(), "mode".to_owned()].into_iter().chain(heads).collect()
 }
 
-fn row(view: &View, one: &Measured<'_>) -> Vec<String> {
-    let figures = view.columns.iter().map(|column| column.what.figure(one).text);
-    [String::new(), one.mode.to_owned()].into_iter().chain(figures).collect()
+fn row(view: &View, one: &Measured<'_>) -> Vec<Entry> {
+    let figures = view.columns.iter().map(|column| column.what.figure(one).entry);
+    let names = [String::new(), one.mode.to_owned()].map(Entry::from);
+    names.into_iter().chain(figures).collect()
 }
 
 /// What cells have in common, and how to read a table of them.

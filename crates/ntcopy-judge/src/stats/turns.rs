@@ -32,11 +32,46 @@ pub const P99: &str = "p99_ns";
 /// Name of the series with the number of answers.
 pub const ANSWERS: &str = "answers";
 
+/// What a turn's figure is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FigureOf {
+    /// The seconds that the program took.
+    Time,
+    /// A latency that its load told.
+    Latency,
+    /// What was printed: `requests per second`, or the expression that found the number.
+    Printed(String),
+}
+
+/// Their names in a record.
+const TIME: &str = "time";
+pub const LATENCY: &str = "latency, ms";
+
+impl FigureOf {
+    /// As a cell of turns says it.
+    #[must_use]
+    pub fn cell(params: &Params) -> Option<FigureOf> {
+        Some(match word(params, METRIC)? {
+            TIME => FigureOf::Time,
+            LATENCY => FigureOf::Latency,
+            printed => FigureOf::Printed(printed.to_owned()),
+        })
+    }
+
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            FigureOf::Time => TIME,
+            FigureOf::Latency => LATENCY,
+            FigureOf::Printed(printed) => printed,
+        }
+    }
+}
+
 /// What a record of turns says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// `time`, `requests per second`, or the expression that found the number.
-    pub metric: String,
+    pub metric: FigureOf,
     /// Hinted against plain turns; above 1 the hinted one was the better. Medians are seconds, or the
     /// numbers that were printed.
     pub versus: Versus,
@@ -65,7 +100,7 @@ pub struct Beside {
 pub(crate) fn outcome(record: &Record) -> Option<Outcome> {
     let cell = record.cells.first().filter(|_| record.header.experiment == ExperimentKind::Try)?;
     let params = cell.params.clone();
-    let metric = word(&params, METRIC)?.to_owned();
+    let metric = FigureOf::cell(&params)?;
     let more_is_better = word(&params, BETTER)? == "more";
     let turns = [HINTED, PLAIN].map(|mode| -> Vec<&Sample> {
         record.samples.iter().filter(|sample| sample.mode == mode).collect()
@@ -124,10 +159,7 @@ const PER_TURN: [(&str, Figure); 2] =
 const LATENCIES: [(&str, Figure); 2] =
     [("p50, ms", |turn| series_ms(turn, P50)), ("p99, ms", |turn| series_ms(turn, P99))];
 
-/// The name of a latency that counts itself.
-pub const LATENCY: &str = "latency, ms";
-
-fn beside(turns: &[Vec<&Sample>; 2], metric: &str, permille: u32) -> Vec<Beside> {
+fn beside(turns: &[Vec<&Sample>; 2], counts: &FigureOf, permille: u32) -> Vec<Beside> {
     let versus = |(metric, figure): &(&'static str, Figure), is_cpu| {
         let (ours, theirs) = both(turns, figure)?;
         let ratios = ours.iter().zip(&theirs).map(|(hinted, plain)| plain / hinted).collect();
@@ -135,7 +167,9 @@ fn beside(turns: &[Vec<&Sample>; 2], metric: &str, permille: u32) -> Vec<Beside>
     };
     let cpu = [&PER_GB[..], &PER_ANSWERS, &PER_TURN]
         .map(|rows| rows.iter().filter_map(|row| versus(row, true)).collect::<Vec<Beside>>());
-    let latencies = LATENCIES.iter().filter(|(name, _)| metric != LATENCY || *name != "p50, ms");
+    // A latency that counts is the median already.
+    let from = usize::from(*counts == FigureOf::Latency);
+    let latencies = LATENCIES[from..].iter();
     let mut all = cpu.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
     all.extend(latencies.filter_map(|row| versus(row, false)));
     all
@@ -197,7 +231,7 @@ impl Outcome {
     pub fn figures(&self) -> impl Iterator<Item = (&str, &Versus, Verdict)> {
         let beside = self.beside.iter();
         let beside = beside.map(|one| (one.metric, &one.versus, one.versus.verdict()));
-        [(self.metric.as_str(), &self.versus, self.verdict())].into_iter().chain(beside)
+        [(self.metric.name(), &self.versus, self.verdict())].into_iter().chain(beside)
     }
 
     /// Whether plain turns differ from each other, so that the machine is not fit to tell.

@@ -2,12 +2,13 @@
 
 use maud::{Markup, html};
 use ntcopy_judge::Judged;
+use ntcopy_judge::stats::Verdict;
 
 use super::{figure, scroll_wide};
 use crate::experiment;
 use crate::plot::curves;
 use crate::published;
-use crate::view::Grid;
+use crate::view::{Entry, Grid};
 
 /// The charts and the tables.
 pub(super) fn section(index: usize, record: &Judged) -> Markup {
@@ -35,9 +36,8 @@ fn table(id: &str, grid: &Grid) -> Markup {
 
 /// A table without its heading.
 fn figures(grid: &Grid) -> Markup {
-    let has_names = grid.header.get(1).is_some_and(|name| name == "mode");
     html! {
-        table class=(if has_names { "figures ways" } else { "figures" }) {
+        table class=(if grid.by_mode { "figures ways" } else { "figures" }) {
             thead { tr { @for name in &grid.header { (head(name)) } } }
             @for group in groups(&grid.rows) { (rows(group)) }
         }
@@ -51,29 +51,33 @@ fn head(name: &str) -> Markup {
 
 /// Rows that belong together: those without a name of their own to the one before them. All in
 /// one where each has its name.
-fn groups(rows: &[Vec<String>]) -> Vec<&[Vec<String>]> {
-    let has_name = |row: &Vec<String>| row.first().is_some_and(|name| !name.is_empty());
+fn groups(rows: &[Vec<Entry>]) -> Vec<&[Vec<Entry>]> {
+    let has_name = |row: &Vec<Entry>| row.first().is_some_and(|name| !name.text.is_empty());
     if rows.iter().all(has_name) {
         return vec![rows];
     }
     rows.chunk_by(|_, next| !has_name(next)).collect()
 }
 
-fn rows(group: &[Vec<String>]) -> Markup {
-    let is_one_name = group.get(1).is_some_and(|row| row[0].is_empty());
+fn rows(group: &[Vec<Entry>]) -> Markup {
+    let is_one_name = group.get(1).is_some_and(|row| row[0].text.is_empty());
     html! {
         tbody {
             @for (at, row) in group.iter().enumerate() {
+                @let name = &row[0].text;
                 tr {
                     @if is_one_name {
-                        @if at == 0 { th scope="rowgroup" rowspan=(group.len()) { (row[0]) } }
-                    } @else { th scope="row" { (row[0]) } }
-                    @for cell in &row[1..] {
-                        // The verdict in its own words; the colour only repeats them.
-                        td class=[["win", "loss"].contains(&cell.as_str()).then_some(cell)] { (cell) }
-                    }
+                        @if at == 0 { th scope="rowgroup" rowspan=(group.len()) { (name) } }
+                    } @else { th scope="row" { (name) } }
+                    @for entry in &row[1..] { td class=[colour(entry)] { (entry.text) } }
                 }
             }
         }
     }
+}
+
+/// The colour only repeats what the words of a verdict say.
+fn colour(entry: &Entry) -> Option<&'static str> {
+    let differs = |verdict: &Verdict| matches!(verdict, Verdict::Win | Verdict::Loss);
+    entry.verdict.filter(differs).map(Verdict::as_str)
 }

@@ -1,7 +1,7 @@
 //! What is said of a program's turns.
 
 use ntcopy_judge::stats::Verdict;
-use ntcopy_judge::stats::turns::{LATENCY, Outcome};
+use ntcopy_judge::stats::turns::{FigureOf, Outcome};
 
 /// A part of the hinted bytes that counts as most of them.
 const MOST: f64 = 0.5;
@@ -22,9 +22,9 @@ pub(crate) fn said_of(outcome: &Outcome) -> String {
 
 fn verdict(outcome: &Outcome) -> String {
     let figures = format!("{}, {} pairs", outcome.versus.result(), outcome.versus.ratios.len());
-    let (better, worse) = match outcome.metric.as_str() {
-        "time" => ("faster", "slower"),
-        _ => ("better", "worse"),
+    let (better, worse) = match outcome.metric {
+        FigureOf::Time => ("faster", "slower"),
+        FigureOf::Latency | FigureOf::Printed(_) => ("better", "worse"),
     };
     match outcome.verdict() {
         Verdict::Win => format!("Win: hinted, the program is {better}: {figures}."),
@@ -48,7 +48,7 @@ fn alike(outcome: &Outcome) -> Option<String> {
 /// Where the load had a rate, CPU time is the other half of the answer.
 fn cpu(outcome: &Outcome) -> Option<String> {
     let cpu = outcome.beside.iter().rfind(|beside| beside.is_cpu)?;
-    (outcome.metric == LATENCY).then(|| {
+    (outcome.metric == FigureOf::Latency).then(|| {
         format!("{}: {}, {}.", cpu.metric, cpu.versus.verdict().as_str(), cpu.versus.result())
     })
 }

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use ntcopy_bench::experiments::http::{self, HttpMode, Settings};
-use ntcopy_record::{ExperimentKind, Unavailable};
+use ntcopy_bench::experiments::http::{self, HttpMode, Settings, Stack};
+use ntcopy_record::{ExperimentKind, Mode, Unavailable};
 
 use super::against::AgainstArgs;
 use super::args::Common;
@@ -48,15 +48,7 @@ pub struct HttpArgs {
 }
 
 pub fn run(common: &Common, args: &HttpArgs) -> anyhow::Result<ExitCode> {
-    // A stack that was named and is not installed, or a mode that was named.
-    let is_asked = |line: &Unavailable| {
-        let (stack, mode) = line.mode.rsplit_once(':').unwrap_or(("", &line.mode));
-        let names_mode = args.settings.modes.iter().any(|asked| asked.as_str() == mode);
-        let names_stack = args.settings.modes.is_empty()
-            && mode == args.settings.baseline.unwrap_or(HttpMode::Plain).as_str()
-            && args.settings.stacks.iter().any(|asked| asked.as_str() == stack);
-        names_mode || names_stack
-    };
+    let is_asked = |line: &Unavailable| is_asked(&args.settings, line);
     if args.against.kernel().is_some() && args.settings.stacks.len() > 1 {
         return Err(usage("--against compares two kernels, and --stack can name one stack then"));
     }
@@ -76,4 +68,19 @@ pub fn run(common: &Common, args: &HttpArgs) -> anyhow::Result<ExitCode> {
         is_asked: &is_asked,
     };
     launch.run()
+}
+
+/// Whether what is not available is a mode that was named, or all of a stack that was.
+fn is_asked(settings: &Settings, line: &Unavailable) -> bool {
+    let is = |stack: &Stack, mode: HttpMode| {
+        line.mode == Mode::named(mode.as_str()).of_stack(stack.as_str()).mode
+    };
+    let is_mode = |mode: HttpMode| {
+        line.mode == mode.as_str() || Stack::ALL.iter().any(|stack| is(stack, mode))
+    };
+    let baseline = settings.baseline.unwrap_or(HttpMode::Plain);
+    match settings.modes.as_slice() {
+        [] => settings.stacks.iter().any(|stack| is(stack, baseline)),
+        modes => modes.iter().any(|mode| is_mode(*mode)),
+    }
 }

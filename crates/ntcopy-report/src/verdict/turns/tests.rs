@@ -1,5 +1,5 @@
 use ntcopy_judge::judge;
-use ntcopy_judge::stats::turns::{HINTED, METRIC, PROGRAM_CPU};
+use ntcopy_judge::stats::turns::{HINTED, LATENCY, METRIC, PROGRAM_CPU};
 use ntcopy_record::{Record, testing};
 
 use super::*;
