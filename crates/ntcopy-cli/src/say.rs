@@ -13,6 +13,7 @@ use std::io::{self, ErrorKind, Write as _, stderr, stdout};
 use ntcopy_record::foreign::{visible_lines, visible_output};
 use ntcopy_report::text::hanging;
 use rustix::termios::tcgetwinsize;
+use serde::Serialize;
 
 /// It is the standard library's, but for a reader that has gone and for what a terminal obeys.
 macro_rules! print {
@@ -34,6 +35,12 @@ macro_rules! eprintln {
 pub(crate) fn write(what: Arguments<'_>, end: &str) {
     let text = format!("{what}{end}");
     all_written(stdout().lock().write_all(visible_output(&text).as_bytes()));
+}
+
+/// Writes an object to standard output as JSON, in lines.
+pub(crate) fn object(object: &impl Serialize) -> anyhow::Result<()> {
+    println!("{}", serde_json::to_string_pretty(object)?);
+    Ok(())
 }
 
 /// Sentences for standard output: on a terminal in lines as wide as it is, and as the help no wider

@@ -8,7 +8,7 @@ use ntcopy_judge::advice::{Advice, Decision, Target};
 use ntcopy_judge::claims::Claim;
 use ntcopy_record::lists::grouped;
 
-pub use json::{object, told};
+pub use json::{Told, object, told};
 
 use crate::text::{self, Line, hanging};
 

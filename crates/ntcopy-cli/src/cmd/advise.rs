@@ -13,6 +13,7 @@ use ntcopy_report::advice as show;
 use ntcopy_report::summary;
 
 use super::{not_available, sources};
+use crate::say;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -82,7 +83,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let summary = summary::with(&target.machine, &references, all.clone(), newest);
     let opening = show::Opening { origin: &origin, verdict: &summary.lines() };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&show::object(&all, &target, &listed))?);
+        say::object(&show::object(&all, &target, &listed))?;
     } else {
         print!("{}", show::terminal(&opening, &all, &target, &listed));
     }

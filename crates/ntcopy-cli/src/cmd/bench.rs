@@ -13,19 +13,17 @@ mod retention;
 mod unix;
 
 use std::fmt::Display;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
-use anyhow::Context as _;
 use ntcopy_bench::experiments::{self, EXPERIMENTS};
-use ntcopy_bench::run::{self, Stop};
+use ntcopy_bench::run;
 use ntcopy_kernel::boot::HostCpus;
-use ntcopy_kernel::process::Group;
 use ntcopy_record::{ExperimentKind, Unavailable};
 
 use self::args::Common;
 pub use self::args::Place;
-pub use self::launch::{IsAsked, NO_TIMING, Runner};
-use super::{not_available, signalled};
+pub use self::launch::{IsAsked, NO_TIMING, Runner, complain};
+use super::not_available;
 
 const HELP: &str = "\
 Examples:
@@ -150,28 +148,6 @@ fn list(experiment: &ExperimentKind) {
     for (_, defaults) in EXPERIMENTS.iter().filter(|(known, _)| known == experiment) {
         println!("{}", defaults.trim_end());
     }
-}
-
-/// This program, to be started anew for an experiment whose table is not what was asked for; it shows
-/// how far it is.
-pub fn anew(arguments: &[&str]) -> anyhow::Result<Command> {
-    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
-    Ok(command)
-}
-
-/// Runs the experiment, and ends it when a signal comes: its exit code.
-pub fn until_ended(mut command: Command, stop: &Stop) -> anyhow::Result<u8> {
-    let mut experiment = Group::start(&mut command).context("cannot start the experiment")?;
-    let ended = experiment.wait_while(|| stop.signal().is_none());
-    if let Some(signal) = stop.signal() {
-        // It ends what it has started.
-        experiment.ask_to_end();
-        experiment.wait().context("cannot wait for the experiment")?;
-        return Err(signalled(signal));
-    }
-    let code = ended.context("cannot wait for the experiment")?.and_then(|status| status.code());
-    Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 /// Why figures of this machine would be no timing.

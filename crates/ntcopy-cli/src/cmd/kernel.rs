@@ -3,6 +3,7 @@
 mod args;
 mod package;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,7 +12,9 @@ use ntcopy_kernel::{
     Boot, BuildOptions, Built, Cache, Entry, Error, Outcome, SourceId, State, progress,
 };
 use ntcopy_record::units::{about_size, count};
+use serde::Serialize;
 
+use crate::say;
 pub use args::Args;
 use args::{BootArgs, KernelArgs};
 
@@ -84,18 +87,25 @@ fn end(outcome: &Outcome) -> ExitCode {
     }
 }
 
-fn list(json: bool) -> Result<ExitCode, Error> {
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Kernels<'a> {
+    cache: &'a Path,
+    kernels: Vec<Entry>,
+}
+
+fn list(json: bool) -> anyhow::Result<ExitCode> {
     let cache = Cache::locate()?;
-    let entries = ntcopy_kernel::list(&cache)?;
+    let kernels = ntcopy_kernel::list(&cache)?;
     if json {
-        println!("{:#}", serde_json::json!({ "cache": cache.root(), "kernels": entries }));
+        say::object(&Kernels { cache: cache.root(), kernels })?;
         return Ok(ExitCode::SUCCESS);
     }
     println!("cache: {}", cache.root().display());
-    if entries.is_empty() {
+    if kernels.is_empty() {
         println!("no kernels yet; ntcopy kernel build makes one");
     }
-    for entry in &entries {
+    for entry in &kernels {
         println!("{}", line(entry));
     }
     Ok(ExitCode::SUCCESS)

@@ -11,6 +11,7 @@ use ntcopy::uapi::ModuleInfo;
 use ntcopy_kernel::module::{self, Status, Sysroot};
 use ntcopy_kernel::{BuildOptions, Cache, Error, Kind, progress};
 
+use crate::say;
 pub use args::Args;
 use args::{BuildArgs, LoadArgs, StatusArgs};
 
@@ -84,7 +85,7 @@ fn unload() -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn status(args: &StatusArgs) -> Result<ExitCode, Error> {
+fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let sysroot = Sysroot(args.sysroot.clone());
     // A machine that was recorded has neither a cache of ours nor a device.
     let cache = if sysroot.is_live() { Cache::locate().ok() } else { None };
@@ -92,8 +93,11 @@ fn status(args: &StatusArgs) -> Result<ExitCode, Error> {
     let info = if sysroot.is_live() { socket::module_info() } else { Ok(None) };
     let holders = module::holders(&sysroot);
     let found = Found { status, info, holders };
-    let text = if args.json { text::json(&found) } else { text::render(&found) };
-    print!("{text}");
+    if args.json {
+        say::object(&text::object(&found))?;
+    } else {
+        print!("{}", text::render(&found));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

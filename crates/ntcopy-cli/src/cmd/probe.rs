@@ -9,10 +9,11 @@ use ntcopy::cpu::Cpu;
 use ntcopy::socket::{self, Support};
 use ntcopy_bench::c_library::Libc;
 use ntcopy_bench::{cpu, machine};
-use ntcopy_record::HardwareCounter;
 use ntcopy_record::units::about_size;
+use ntcopy_record::{HardwareCounter, Machine};
 use serde::Serialize;
-use serde_json::{Value, json};
+
+use crate::say;
 
 #[derive(clap::Args)]
 #[command(
@@ -33,7 +34,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let findings = Findings::gather();
     match args.json {
-        true => println!("{:#}", findings.object()),
+        true => say::object(&findings.object())?,
         false => print!("{}", text::render(&findings)),
     }
     Ok(ExitCode::SUCCESS)
@@ -71,6 +72,14 @@ pub struct Warning {
     pub fix: Option<String>,
 }
 
+/// What `--json` prints: the machine as records have it, and what they have not.
+#[derive(Serialize)]
+struct Object<'a> {
+    machine: Machine,
+    kernel: &'a KernelFound,
+    warnings: &'a [Warning],
+}
+
 impl Findings {
     fn gather() -> Findings {
         let (cpu, libc) = (cpu::detect(), Libc::detect());
@@ -85,13 +94,9 @@ impl Findings {
         }
     }
 
-    /// What `--json` prints: the machine as records have it, and what they have not.
-    fn object(&self) -> Value {
-        json!({
-            "machine": machine::describe(),
-            "kernel": self.kernel,
-            "warnings": self.warnings,
-        })
+    fn object(&self) -> Object<'_> {
+        let Findings { kernel, warnings, .. } = self;
+        Object { machine: machine::describe(), kernel, warnings }
     }
 }
 

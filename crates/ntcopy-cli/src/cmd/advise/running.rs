@@ -23,6 +23,7 @@ use serde::Serialize;
 use super::ceiling::{self, Chain};
 use super::here;
 use crate::cmd::{not_available, sources};
+use crate::say;
 use found::Found;
 use sends::{Looking, Sends};
 
@@ -96,8 +97,10 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
             return with_ceiling(&all, &seen, &notes, is_json, &stop);
         }
         match (is_json, options.watch) {
-            (true, false) => println!("{:#}", json::object(&all, &seen, &notes)),
-            (true, true) => println!("{}", json::object(&all, &seen, &notes)),
+            (true, false) => say::object(&json::object(&all, &seen, &notes))?,
+            (true, true) => {
+                println!("{}", serde_json::to_string(&json::object(&all, &seen, &notes))?);
+            }
             (false, true) => all.iter().for_each(|finding| print!("{}", text::line(finding))),
             (false, false) => print!("{}", text::report(&all, &seen, &notes)),
         }
@@ -120,7 +123,6 @@ fn with_ceiling(
     is_json: bool,
     stop: &Stop,
 ) -> anyhow::Result<ExitCode> {
-    let mut object = json::object(all, seen, notes);
     if !is_json {
         print!("{}", text::report(all, seen, notes));
     }
@@ -133,8 +135,9 @@ fn with_ceiling(
     };
     let found = ceiling::measure(&chain, stop)?;
     if is_json {
-        object["ceiling"] = ceiling::object(&found);
-        println!("{object:#}");
+        let mut object = json::object(all, seen, notes);
+        object.ceiling = Some(found);
+        say::object(&object)?;
     } else {
         print!("\n{}", ceiling::sentences(&found));
     }

@@ -19,6 +19,7 @@ pub struct Extent {
 }
 
 const DEFAULT_BUDGET: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Extent {
     /// How long to sample at most; none: a number of pairs that is set.
@@ -75,7 +76,7 @@ pub struct Common {
     #[arg(long)]
     pub list: bool,
     /// Seconds without progress after which a run has failed: for tests.
-    #[arg(long, hide = true, value_name = "SECONDS", default_value = "60",
+    #[arg(long, hide = true, value_name = "SECONDS", default_value_t = PATIENCE.as_secs(),
           value_parser = clap::value_parser!(u64).range(1..))]
     pub patience: u64,
     /// Cause a fault, to see that it is noticed: for tests.

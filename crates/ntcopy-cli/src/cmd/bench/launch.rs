@@ -1,7 +1,7 @@
 //! Measures a plan in this kernel or in a booted one, and prints what the record says.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -13,14 +13,16 @@ use ntcopy_bench::guest::{self, GuestError, Request};
 use ntcopy_bench::machine;
 use ntcopy_bench::plan::{Cpus, PlanError};
 use ntcopy_bench::run::{self, Stop};
-use ntcopy_bench::sample::{self, Bootable, Experiment, MeasureError, Needs, Options, Progress};
+use ntcopy_bench::sample::{
+    self, Bootable, Experiment, MeasureError, Needs, Options, Outcome, Progress,
+};
 use ntcopy_judge::{Judged, judge};
 use ntcopy_kernel::Kind;
 use ntcopy_kernel::boot::HostCpus;
 use ntcopy_record::{ExperimentKind, FILE_NAME, Record, Sends, Unavailable, beside};
 
 use super::against::KernelPair;
-use super::args::{Common, Place};
+use super::args::{Common, PATIENCE, Place};
 use super::boot::{self, measured, record_dir};
 use super::{not_a_clock, on_one_cpu};
 use crate::cmd::{
@@ -155,6 +157,20 @@ impl From<&Common> for Runner {
 }
 
 impl Runner {
+    /// Measures in this kernel, into this folder.
+    pub fn here(out: PathBuf) -> Runner {
+        let place = Place {
+            kernel: "host".to_owned(),
+            out: Some(out),
+            json: false,
+            allow_not_a_timing: false,
+            measure_only: false,
+        };
+        let mut runner = Runner::from(&place);
+        runner.options.patience = PATIENCE;
+        runner
+    }
+
     /// Says who else measures on this machine; nothing inside a kernel that this program booted,
     /// where nobody is seen, and whoever booted it looks.
     fn alone(&self) -> Option<Alone> {
@@ -173,12 +189,18 @@ impl Runner {
         plan: &impl Experiment,
         is_asked: IsAsked<'_>,
     ) -> anyhow::Result<ExitCode> {
+        let stop = Stop::on_signals().context("cannot watch for signals")?;
+        let outcome = self.record(plan, &stop)?;
+        self.conclude(&outcome.place, outcome.stopped, is_asked)
+    }
+
+    /// Measures in this kernel, and notes in the record who else measured.
+    pub fn record(&self, plan: &impl Experiment, stop: &Stop) -> anyhow::Result<Outcome> {
         let options = &self.options;
         if let Some(why) = options.not_a_timing.as_ref().filter(|_| !self.place.allow_not_a_timing)
         {
             return Err(not_a_clock(why));
         }
-        let stop = &Stop::on_signals().context("cannot watch for signals")?;
         let is_silent = self.place.measure_only;
         let alone = self.alone();
         let progress = &mut if is_silent { Progress::none() } else { Progress::on_stderr() };
@@ -186,11 +208,13 @@ impl Runner {
             say_caveats(plan.caveats());
         }
         let machine = machine::describe();
-        match plan.measure(sample::Context { machine, options, stop, progress }) {
-            Ok(outcome) => self.conclude(&outcome.place, outcome.stopped, alone, is_asked),
-            Err(MeasureError::Start(failure)) => Err(unmeasured(failure)),
-            Err(error) => Err(error.into()),
-        }
+        let measured = plan.measure(sample::Context { machine, options, stop, progress });
+        let outcome = measured.map_err(|error| match error {
+            MeasureError::Start(failure) => unmeasured(failure),
+            error => error.into(),
+        })?;
+        note_beside(&outcome.place, alone)?;
+        Ok(outcome)
     }
 
     /// To run again in a booted kernel of one CPU, on one of the host's.
@@ -268,25 +292,20 @@ impl Runner {
         if !request.place.join(FILE_NAME).exists() {
             return Ok(ExitCode::from(code));
         }
-        let judged = self.conclude(&request.place, stopped, alone, is_asked)?;
+        note_beside(&request.place, alone)?;
+        let judged = self.conclude(&request.place, stopped, is_asked)?;
         // A kernel that fell over must not pass for a success.
         Ok(if judged == ExitCode::SUCCESS && code != 0 { ExitCode::from(code) } else { judged })
     }
 
-    /// Notes in the record who else measured, reads it back, prints what it says, and gives the exit
-    /// code.
+    /// Reads the record back, prints what it says, and gives the exit code.
     fn conclude(
         &self,
         place: &Path,
         stopped: Option<i32>,
-        alone: Option<Alone>,
         is_asked: IsAsked<'_>,
     ) -> anyhow::Result<ExitCode> {
         let asked = &self.place;
-        let others = alone.map(|alone| alone.others()).filter(|others| !others.is_empty());
-        if let Some(others) = others {
-            sample::note_beside(place, others)?;
-        }
         let record = Record::read(place)?;
         let judged = judge(&record);
         // Inside a booted kernel it is for the program that booted it to say.
@@ -306,6 +325,11 @@ impl Runner {
             _ => Ok(code),
         }
     }
+}
+
+fn note_beside(place: &Path, alone: Option<Alone>) -> anyhow::Result<()> {
+    let others = alone.map(|alone| alone.others()).filter(|others| !others.is_empty());
+    others.map_or(Ok(()), |others| Ok(sample::note_beside(place, others)?))
 }
 
 /// The exit code of boots, and the signal that ended them.
@@ -343,13 +367,18 @@ fn lacks_hints(record: &Record) -> Option<&Unavailable> {
 fn say(record: &Judged, asked: &Place, place: &Path) {
     if asked.json {
         println!("{:#}", ntcopy_report::json::object(record));
-        for error in &record.errors {
-            eprintln!("ntcopy: mode {} failed: {}", error.mode, error.what);
-        }
+        complain(record);
     } else {
         print!("{}", report::text(record));
     }
     eprintln!("record: {}", place.display());
+}
+
+/// Says what failed, where no table does.
+pub fn complain(record: &Judged) {
+    for error in &record.errors {
+        eprintln!("ntcopy: mode {} failed: {}", error.mode, error.what);
+    }
 }
 
 /// Whether hinted turns are at least so good relative to plain ones, as an exit code.

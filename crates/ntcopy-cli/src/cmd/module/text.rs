@@ -1,12 +1,12 @@
 //! What `ntcopy module status` prints: for people, and as one JSON object.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ntcopy::socket::{Errno, OtherSeries};
 use ntcopy_kernel::module::check_release;
 use ntcopy_record::units::count;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::Found;
 
@@ -78,29 +78,54 @@ fn verdict(found: &Found) -> String {
     format!("The module is not loaded. Next: {next}")
 }
 
-pub fn json(found: &Found) -> String {
+/// What `--json` prints.
+#[derive(Serialize)]
+pub struct Object<'a> {
+    kernel: Kernel<'a>,
+    module: Option<Module<'a>>,
+    headers: Option<&'a Path>,
+    file: Option<&'a Path>,
+}
+
+#[derive(Serialize)]
+struct Kernel<'a> {
+    release: &'a str,
+    has_msg_ntcopy: bool,
+    takes_modules: bool,
+}
+
+/// What is loaded; what its device says, where that could be asked.
+#[derive(Serialize)]
+struct Module<'a> {
+    version: Option<&'a str>,
+    series: Option<u32>,
+    references: Option<u64>,
+    attached: Option<u64>,
+    lingering: Option<u64>,
+    holders: Vec<Holder<'a>>,
+}
+
+#[derive(Serialize)]
+struct Holder<'a> {
+    pid: u32,
+    name: &'a str,
+}
+
+pub fn object(found: &Found) -> Object<'_> {
     let status = &found.status;
     let info = found.info.as_ref().ok().and_then(Option::as_ref);
-    let holders = found.holders.iter().map(|(pid, name)| json!({ "pid": pid, "name": name }));
-    let module = status.loaded.as_ref().map_or(Value::Null, |loaded| {
-        json!({
-            "version": loaded.version,
-            "series": info.map(|info| info.series),
-            "references": loaded.references,
-            "attached": info.map(|info| info.attached),
-            "lingering": info.map(|info| info.lingering),
-            "holders": holders.collect::<Vec<_>>(),
-        })
+    let module = status.loaded.as_ref().map(|loaded| Module {
+        version: loaded.version.as_deref(),
+        series: info.map(|info| info.series),
+        references: loaded.references,
+        attached: info.map(|info| info.attached),
+        lingering: info.map(|info| info.lingering),
+        holders: found.holders.iter().map(|(pid, name)| Holder { pid: *pid, name }).collect(),
     });
-    let object = json!({
-        "kernel": {
-            "release": status.release,
-            "has_msg_ntcopy": status.has_series,
-            "takes_modules": status.takes_modules,
-        },
-        "module": module,
-        "headers": status.headers,
-        "file": status.file,
-    });
-    format!("{object:#}\n")
+    let kernel = Kernel {
+        release: &status.release,
+        has_msg_ntcopy: status.has_series,
+        takes_modules: status.takes_modules,
+    };
+    Object { kernel, module, headers: status.headers.as_deref(), file: status.file.as_deref() }
 }

@@ -9,10 +9,12 @@ use ntcopy_record::{FILE_NAME, Record, file};
 use ntcopy_survey::engine::machine_id;
 use ntcopy_survey::store::{Added, Entry, Origin, Store};
 use ntcopy_survey::summary::MachineId;
+use serde::Serialize;
 use serde_json::json;
 
 use super::StoreArg;
 use crate::cmd::sources;
+use crate::say;
 
 #[derive(clap::Args)]
 #[command(
@@ -26,6 +28,15 @@ pub struct Args {
     /// The node that the records are of
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Object<'a> {
+    store: &'a str,
+    new: u32,
+    known: u32,
+    failed: &'a [String],
 }
 
 pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
@@ -57,8 +68,7 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
         eprintln!("ntcopy: {}", visible(why));
     }
     if asked.json {
-        let object = json!({"store": store.name(), "new": new, "known": known, "failed": failed});
-        println!("{object:#}");
+        say::object(&Object { store: store.name(), new, known, failed: &failed })?;
     } else {
         println!("{new} new, {known} there already, in {}", store.name());
     }

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use ntcopy_record::FILE_NAME;
 use ntcopy_record::foreign::visible;
+use ntcopy_record::{ExperimentKind, FILE_NAME};
 use ntcopy_survey::store::Stored;
-use serde_json::{Value, json};
+use ntcopy_survey::summary::{MachineId, RecordId};
+use serde::Serialize;
 
 use super::StoreArg;
 use crate::cmd::report;
+use crate::say;
 
 #[derive(clap::Args)]
 #[command(after_help = "Writes DIR/FLEET/NODE/ID/record.jsonl; what is there already stays.")]
@@ -26,8 +28,8 @@ pub fn list(asked: &StoreArg) -> anyhow::Result<ExitCode> {
     let store = asked.open_existing()?;
     let listed = store.records(asked.fleet.as_deref())?;
     if asked.json {
-        let records: Vec<Value> = listed.iter().map(object).collect();
-        println!("{:#}", json!({"store": store.name(), "records": records}));
+        let records = listed.iter().map(Listed::of).collect();
+        say::object(&Object { store: store.name(), records })?;
     } else {
         listed.iter().for_each(|one| println!("{}", line(one)));
         eprintln!("records: {} in {}", listed.len(), store.name());
@@ -35,20 +37,43 @@ pub fn list(asked: &StoreArg) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn object(one: &Stored) -> Value {
-    let summary = &one.summary;
-    json!({
-        "record": summary.record,
-        "experiment": summary.experiment,
-        "asked": one.asked,
-        "fleet": one.fleet,
-        "node": summary.node,
-        "machine": summary.machine.id,
-        "cpu_signature": summary.machine.machine.cpu_signature,
-        "taken_unix_ns": summary.taken_unix_ns,
-        "not_counted": summary.not_counted,
-        "raw_bytes": one.raw_bytes,
-    })
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Object<'a> {
+    store: &'a str,
+    records: Vec<Listed<'a>>,
+}
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    record: &'a RecordId,
+    experiment: &'a ExperimentKind,
+    asked: Option<&'a str>,
+    fleet: Option<&'a str>,
+    node: Option<&'a str>,
+    machine: &'a MachineId,
+    cpu_signature: &'a str,
+    taken_unix_ns: u64,
+    not_counted: Option<&'a str>,
+    raw_bytes: u64,
+}
+
+impl Listed<'_> {
+    fn of(one: &Stored) -> Listed<'_> {
+        let summary = &one.summary;
+        Listed {
+            record: &summary.record,
+            experiment: &summary.experiment,
+            asked: one.asked.as_deref(),
+            fleet: one.fleet.as_deref(),
+            node: summary.node.as_deref(),
+            machine: &summary.machine.id,
+            cpu_signature: &summary.machine.machine.cpu_signature,
+            taken_unix_ns: summary.taken_unix_ns,
+            not_counted: summary.not_counted.as_deref(),
+            raw_bytes: one.raw_bytes,
+        }
+    }
 }
 
 /// Record, node, CPU, what was asked, and why it does not count if it does not.

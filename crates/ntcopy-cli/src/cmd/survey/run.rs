@@ -8,10 +8,11 @@ use ntcopy_record::foreign::visible;
 use ntcopy_record::lists::unique;
 use ntcopy_survey::engine::fleet::{self, Event, Outcome, Plan, State};
 use ntcopy_survey::engine::tool::{TEMPLATES, Tool};
-use serde_json::json;
+use serde::Serialize;
 
 use super::{AskArgs, StoreArg};
 use crate::cmd::{PARTIAL, WRONG_BYTE, signal_code, usage};
+use crate::say;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,6 +58,16 @@ pub struct Args {
     max_age: u32,
 }
 
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Object<'a> {
+    fleet: &'a str,
+    store: &'a str,
+    asked: Vec<String>,
+    nodes: &'a [Outcome],
+    complete: bool,
+}
+
 pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     let named = TEMPLATES.iter().find(|(name, _)| args.on.as_deref() == Some(*name));
     let template = args.with.as_deref().or(named.map(|(_, template)| *template));
@@ -81,10 +92,13 @@ pub fn run(asked: &StoreArg, args: &Args) -> anyhow::Result<ExitCode> {
     let cancelled = || stop.signal().is_some();
     let outcomes = fleet::run(&plan, &mut store, &cancelled, &mut tell)?;
     if asked.json {
-        let measured: Vec<String> = ask.experiments.iter().map(|name| ask.key(name)).collect();
-        let object = json!({"fleet": asked.fleet(), "store": store.name(), "asked": measured,
-            "nodes": outcomes, "complete": outcomes.iter().all(is_good)});
-        println!("{object:#}");
+        say::object(&Object {
+            fleet: asked.fleet(),
+            store: store.name(),
+            asked: ask.experiments.iter().map(|name| ask.key(name)).collect(),
+            nodes: &outcomes,
+            complete: outcomes.iter().all(is_good),
+        })?;
     } else {
         print(&outcomes);
         eprintln!("store: {}", store.name());

@@ -5,7 +5,7 @@ use ntcopy::socket::{self, Counters};
 use ntcopy_inflight::Pid;
 use ntcopy_inflight::lengths::{Lengths, Tracing};
 use ntcopy_report::text::{about_size, percent};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// From this part of its bytes on that leave in large sends, hints are for a program.
 const MOST: f64 = 0.5;
@@ -119,20 +119,32 @@ impl Sends {
         };
         format!("{answer}: {by}. {then}.")
     }
+}
 
-    pub fn object(&self) -> Value {
-        let (by, why) = match self {
+/// What programs are told of it.
+#[derive(Serialize)]
+pub struct Heard<'a> {
+    answer: String,
+    by: Option<&'static str>,
+    large_part: Option<f64>,
+    large_from_bytes: u32,
+    why: Option<&'a str>,
+}
+
+impl Heard<'_> {
+    pub fn of(sends: &Sends) -> Heard<'_> {
+        let (by, why) = match sends {
             Sends::Traced(_) => (Some("tracepoint"), None),
             Sends::Counted { .. } => (Some("counters"), None),
-            Sends::Unknown(why) => (None, Some(why)),
+            Sends::Unknown(why) => (None, Some(why.as_str())),
         };
-        json!({
-            "answer": self.answer().to_lowercase(),
-            "by": by,
-            "large_part": self.large_part(),
-            "large_from_bytes": STREAM_BYTES,
-            "why": why,
-        })
+        Heard {
+            answer: sends.answer().to_lowercase(),
+            by,
+            large_part: sends.large_part(),
+            large_from_bytes: STREAM_BYTES,
+            why,
+        }
     }
 }
 
@@ -160,7 +172,7 @@ mod tests {
         }
         let unknown = Sends::Unknown("only root may".to_owned());
         assert!(unknown.sentence(77).contains("ntcopy set --pid 77"));
-        assert_eq!(unknown.object()["large_part"], Value::Null);
+        assert_eq!(Heard::of(&unknown).large_part, None);
         let large = [traced(&[MIB]), traced(&[4096]), unknown].map(|sends| sends.is_large());
         assert_eq!(large, [Some(true), Some(false), None]);
     }
