@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ntcopy_judge::stats::{self, Tally, Versus, WALKS, WALKS_P99};
+use ntcopy_judge::claims::{Point, Question, least, tally, three};
+use ntcopy_judge::stats::{self, Tally, WALKS, WALKS_P99};
 use ntcopy_judge::{Judged, Measured};
 use ntcopy_record::Cell;
 
-use super::index::{self, Figure, Index};
+use super::index::{self, Asks, Figure, Index};
 use super::{Error, results};
 use ntcopy_report::text;
 
@@ -56,17 +57,31 @@ pub(super) fn metric(name: &str) -> Result<&'static str, Error> {
         .ok_or_else(|| wrong(format!("no metric '{name}'")))
 }
 
-fn of_several(record: &Judged, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
-    let one = |cell: &&Cell| record.versus(cell.cell, &figure.mode, &figure.by, &figure.metric);
-    let mut all: Vec<&Versus> = cells.iter().filter_map(one).collect();
-    all.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
-    let (Some(least), Some(most)) = (all.first(), all.last()) else {
-        return Err(wrong(format!("{} and {} have no cell", figure.mode, figure.by)));
+/// What a figure asks of its record.
+fn question<'r>(record: &'r Judged, figure: &'r Figure) -> Result<Question<'r>, Error> {
+    let metric = metric(&figure.metric)?;
+    let [patches, hint, at_most] = three(record, metric);
+    let asked = match figure.asks {
+        Some(Asks::Patches) => patches,
+        Some(Asks::Hint) => hint,
+        Some(Asks::AtMost) => at_most,
+        None => Some(Question { mode: &figure.mode, other: &figure.by, metric }),
     };
-    let Tally { wins, losses, .. } = all.iter().map(|versus| versus.verdict()).collect();
+    asked.ok_or_else(|| wrong(format!("the record has not the modes for {:?}", figure.asks)))
+}
+
+fn of_several(record: &Judged, figure: &Figure, cells: &[&Cell]) -> Result<String, Error> {
+    let question = question(record, figure)?;
+    let all: Vec<Point<'_>> = cells.iter().filter_map(|cell| question.of(record, cell)).collect();
+    let most = all.iter().max_by(|a, b| a.versus.ratio.total_cmp(&b.versus.ratio));
+    let (Some(least), Some(most)) = (least(&all), most) else {
+        return Err(wrong(format!("{} and {} have no cell", question.mode, question.other)));
+    };
+    let Tally { wins, losses, .. } = tally(&all);
+    let ratio = |one: &Point<'_>| text::ratio(one.versus.ratio);
     Ok(match figure.is.as_str() {
-        "range" => format!("{} to {}", text::ratio(least.ratio), text::ratio(most.ratio)),
-        "best" => most.result().to_string(),
+        "range" => format!("{} to {}", ratio(least), ratio(most)),
+        "best" => most.versus.result().to_string(),
         "wins" => wins.to_string(),
         "losses" => losses.to_string(),
         _ => all.len().to_string(),
@@ -75,14 +90,13 @@ fn of_several(record: &Judged, figure: &Figure, cells: &[&Cell]) -> Result<Strin
 
 fn of_one(record: &Judged, figure: &Figure, cell: &Cell) -> Result<String, Error> {
     let all = record.measured(cell);
-    let mine = all.iter().find(|one| one.mode == figure.mode);
-    let mine = mine.ok_or_else(|| wrong(format!("no mode '{}'", figure.mode)))?;
+    let asked = question(record, figure)?;
+    let mine = all.iter().find(|one| one.mode == asked.mode);
+    let mine = mine.ok_or_else(|| wrong(format!("no mode '{}'", asked.mode)))?;
     let tails = |one: &Measured<'_>| one.line_ns(0.5).zip(one.line_ns(0.99));
     let told = match figure.is.as_str() {
         "ns" => tails(mine).map(|(p50, p99)| format!("{p50:.1} (p99 {p99:.1})")),
-        "ratio" => record
-            .versus(cell.cell, &figure.mode, &figure.by, &figure.metric)
-            .map(|versus| versus.result().to_string()),
+        "ratio" => asked.of(record, cell).map(|point| point.versus.result().to_string()),
         "victim" => mine
             .versus(WALKS)
             .zip(mine.versus(WALKS_P99))

@@ -114,6 +114,8 @@ pub(super) struct Figure {
     pub is: String,
     #[serde(default, rename = "where")]
     pub cells: Select,
+    /// A question that every record of sends is asked; none where modes are meant by their names.
+    pub asks: Option<Asks>,
     #[serde(default)]
     pub mode: String,
     #[serde(default)]
@@ -121,6 +123,18 @@ pub(super) struct Figure {
     /// By which metric.
     #[serde(default = "throughput")]
     pub metric: String,
+}
+
+/// One of the three questions.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Asks {
+    /// What the patches bring.
+    Patches,
+    /// What the hint adds.
+    Hint,
+    /// What sends that copy nothing bring.
+    AtMost,
 }
 
 #[derive(Debug, Deserialize)]
