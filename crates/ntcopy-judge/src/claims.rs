@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::experiments::{ASKED, IN_FLIGHT};
 use crate::judged::Judged;
 use crate::modes::OURS;
 use crate::params::identity;
@@ -31,11 +32,9 @@ pub struct Size {
     pub of: &'static str,
 }
 
-pub const IN_FLIGHT: &str = "in flight";
-
 /// Parameters that are such sizes: the first that a cell has counts.
 const SIZES: [(&str, &str); 3] =
-    [("in_flight_bytes", IN_FLIGHT), ("size_bytes", "a call"), ("asked_bytes", "asked for")];
+    [("in_flight_bytes", IN_FLIGHT), ("size_bytes", "a call"), ("asked_bytes", ASKED)];
 
 impl fmt::Display for Size {
     /// `48 MiB in flight`

@@ -36,7 +36,8 @@ const ONE_MACHINE: &str = "Client and server are on one machine. Over the loopba
                            namespaces alike, who sends does the receiver's part of the network \
                            stack too, and it is in the sender's CPU time.";
 
-const IN_FLIGHT: &str = "in flight";
+pub const IN_FLIGHT: &str = "in flight";
+pub const ASKED: &str = "asked for";
 const CALL: &str = "per call";
 
 /// The row of an experiment.
@@ -47,7 +48,7 @@ pub fn experiment(kind: &ExperimentKind) -> Experiment {
         Unix => ("From how much in flight does a hinted send pay?", IN_FLIGHT, Some(BLIND_READER)),
         Retention => ("What is left of a hot set?", IN_FLIGHT, None),
         App => ("Does a real program keep its cache?", CALL, Some(APP)),
-        Http => ("What does a proxy gain?", "asked for", Some(HTTP)),
+        Http => ("What does a proxy gain?", ASKED, Some(HTTP)),
         Net => ("What do requests and responses over a network gain?", CALL, Some(ONE_MACHINE)),
         Pingpong => ("What does the hint do to latency?", CALL, Some(ONE_MACHINE)),
         Memcpy => ("Which copy is the fastest in user space?", CALL, None),

@@ -20,7 +20,7 @@ use ntcopy_judge::experiments::experiment;
 use ntcopy_judge::modes::MODES;
 use ntcopy_record::lists::unique;
 
-use crate::summary::{self, Summary};
+use crate::summary::Summary;
 use crate::{svg, table, text};
 
 /// The style of every page.
@@ -68,19 +68,18 @@ fn head(title: &str) -> Markup {
     }
 }
 
-/// The page as HTML. `command` is the command line that made it, which the page states.
+/// The page as HTML; the summaries are those of the records. `command` is the command line that made it, which the page states.
 #[must_use]
-pub fn html(records: &[Judged], command: &[String]) -> String {
+pub fn html(records: &[Judged], summaries: &[Summary], command: &[String]) -> String {
     let tellers = machine::tellers(records);
     let sections = records.iter().enumerate().map(|(index, record)| {
         section(index, record, &machine::section(records, index, tellers[index]))
     });
     let sections: Vec<Markup> = sections.collect();
     let questions = questions::asked(records);
-    let summaries = summary::summaries(records);
-    let title = title(records, &summaries);
-    let first = decision::section(records, &summaries);
-    let settings = settings::section(&summaries);
+    let title = title(records, summaries);
+    let first = decision::section(records, summaries);
+    let settings = settings::section(summaries);
     let under = html! { @if let Some(origin) = origin(records) { p { (origin) } } };
     let main = html! {
         @if records.is_empty() { p { "There is no record on this page." } }

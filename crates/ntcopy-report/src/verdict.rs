@@ -4,10 +4,9 @@ mod footprint;
 mod turns;
 
 use ntcopy_judge::claims::{
-    Claim, IN_FLIGHT, OF_SAMPLES, Point, Question, against_best, hint, least, results, tally,
-    wins_from,
+    Claim, OF_SAMPLES, Point, Question, against_best, hint, least, results, tally, wins_from,
 };
-use ntcopy_judge::experiments::{Of, experiment};
+use ntcopy_judge::experiments::{IN_FLIGHT, Of, experiment};
 use ntcopy_judge::params::cell_words;
 use ntcopy_judge::stats::{METRICS, MIN_PAIRS, THROUGHPUT, Use, Verdict, Versus, WALKS, words};
 use ntcopy_judge::{CEILING, Judged};

@@ -9,7 +9,6 @@ use std::process::{Command, Output};
 
 use ntcopy_judge::{Judged, judge};
 use ntcopy_record::{FILE_NAME, Record};
-use ntcopy_report::page;
 
 /// What is in a folder, by name.
 fn inside(folder: &Path) -> Vec<PathBuf> {
@@ -42,7 +41,7 @@ fn attribute<'a>(attributes: &'a str, name: &str) -> Option<&'a str> {
 
 #[test]
 fn the_kept_records_make_a_page_that_keeps_the_rules() {
-    let html = page::html(&kept(), &["ntcopy".into(), "report".into()]);
+    let html = common::page(&kept(), &["ntcopy".into(), "report".into()]);
     let path = written("kept.html", &html);
     println!("{}: {} bytes", path.display(), html.len());
     keeps_the_rules(&html);
@@ -58,8 +57,8 @@ fn every_kind_of_record_keeps_the_rules() {
         common::synthetic_empty("empty"),
     ];
     let records = records.map(|record| judge(&record));
-    keeps_the_rules(&page::html(&records, &[]));
-    keeps_the_rules(&page::html(&[], &[]));
+    keeps_the_rules(&common::page(&records, &[]));
+    keeps_the_rules(&common::page(&[], &[]));
 }
 
 /// What a checker of accessibility looks for that needs no browser.
@@ -131,7 +130,7 @@ fn contrast(a: &str, b: &str) -> f64 {
 
 #[test]
 fn letters_and_lines_stand_out_in_both_colour_schemes() {
-    let html = page::html(&[], &[]);
+    let html = common::page(&[], &[]);
     let style = html.split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
     let schemes: Vec<&str> =
         style.split(":root {").skip(1).map(|s| s.split('}').next().unwrap()).collect();
@@ -205,7 +204,7 @@ fn framed(html: &str, width: u32) -> String {
 #[ignore = "make test-page"]
 fn a_browser_opens_the_page_without_complaint_and_a_phone_need_not_scroll_sideways() {
     let browser = browser().expect("chromium; scripts/setup.sh browser installs it");
-    let html = page::html(&kept(), &["ntcopy".into(), "report".into()]);
+    let html = common::page(&kept(), &["ntcopy".into(), "report".into()]);
     let alone = opened(browser, &written("opened.html", &html), &[]);
     let log = String::from_utf8_lossy(&alone.stderr);
     let complaints: Vec<&str> = log.lines().filter(|line| line.contains("CONSOLE")).collect();

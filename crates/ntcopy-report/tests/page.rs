@@ -7,14 +7,13 @@ use std::path::Path;
 
 use ntcopy_judge::{Judged, judge};
 use ntcopy_record::Record;
-use ntcopy_report::page;
 
 fn command() -> Vec<String> {
     ["ntcopy", "report", "records/a b", "--out", "report.html"].map(String::from).to_vec()
 }
 
 fn html(records: &[Record]) -> String {
-    page::html(&records.iter().map(judge).collect::<Vec<Judged>>(), &command())
+    common::page(&records.iter().map(judge).collect::<Vec<Judged>>(), &command())
 }
 
 /// The page without what is not read: markup taken out, references resolved.
@@ -190,7 +189,7 @@ fn text_of_a_record_stays_text() {
         }
     }
     let record = common::without_nt(record);
-    let html = page::html(&[judge(&record)], &[evil.into()]);
+    let html = common::page(&[judge(&record)], &[evil.into()]);
     for (name, attributes) in common::elements(&html) {
         assert!(!["script", "img"].contains(&name), "{attributes}");
     }

@@ -4,7 +4,7 @@ mod common;
 
 use ntcopy_judge::judge;
 use ntcopy_record::testing;
-use ntcopy_report::{json, page, table, verdict};
+use ntcopy_report::{json, table, verdict};
 use serde_json::Value;
 
 fn is_for_terminals(text: &str) {
@@ -170,7 +170,7 @@ fn turns_of_a_program_are_a_table_with_a_verdict_and_an_object() {
     let result = &json::object(&judge(&turns))["results"][0];
     assert_eq!((&result["ratio"], &result["median"]), (&2.0.into(), &1.0.into()));
     let mut few = turns.clone();
-    let page = page::html(&[judge(&turns)], &[]);
+    let page = common::page(&[judge(&turns)], &[]);
     assert!(page.contains("What does the hint do for a program of one's own?"));
     few.samples.truncate(4);
     is_for_terminals(&table::terminal(&judge(&few)));

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ntcopy_judge::judge;
 use ntcopy_record::{Record, testing};
-use ntcopy_report::{json, page, table};
+use ntcopy_report::{json, table};
 
 /// SYNTHETIC: a proxy without a pause and on a schedule; `hinted` moves a quarter more, in half of
 /// the CPU time, and answers in half of the time; alike with 64 connections and with one.
@@ -26,7 +26,7 @@ fn synthetic() -> Record {
 }
 
 fn html(record: &Record) -> String {
-    page::html(&[judge(record)], &["ntcopy".to_owned()])
+    common::page(&[judge(record)], &["ntcopy".to_owned()])
 }
 
 #[test]

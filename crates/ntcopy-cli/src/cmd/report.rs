@@ -155,9 +155,9 @@ fn names(places: &[PathBuf]) -> String {
 }
 
 fn write_page(records: &[Judged], out: &Path) -> anyhow::Result<()> {
-    replace(out, page::html(records, &command_line()), 0o666)?;
-    // What the page says first, for whoever is not going to open it.
     let summaries = summary::summaries(records);
+    replace(out, page::html(records, &summaries, &command_line()), 0o666)?;
+    // What the page says first, for whoever is not going to open it.
     for summary in &summaries {
         if summaries.len() > 1 {
             eprintln!("{}", summary.cpu);

@@ -177,12 +177,13 @@ impl<'f, 'a> Lengths<'f, 'a> {
 fn of_hot(points: &[Point<'_>]) -> Option<Hot> {
     let claim = Claim::of(points)?;
     let in_flight = |point: &Point<'_>| number(&point.cell.params, "in_flight_bytes").unwrap_or(0);
-    let loses_up_to = lost(points).map(in_flight).max();
-    let above: Vec<Point<'_>> =
-        points.iter().filter(|point| Some(in_flight(point)) > loses_up_to).copied().collect();
-    let wins = Claim::of(&above).is_some_and(|above| above.verdict == Verdict::Win);
-    let least = above.iter().map(in_flight).min();
-    let wins_from_in_flight_bytes = least.filter(|_| wins && loses_up_to.is_some());
+    let wins_above = |loses_up_to: u64| {
+        let above = points.iter().filter(|point| in_flight(point) > loses_up_to);
+        let above: Vec<Point<'_>> = above.copied().collect();
+        let wins = Claim::of(&above)?.verdict == Verdict::Win;
+        above.iter().map(in_flight).min().filter(|_| wins)
+    };
+    let wins_from_in_flight_bytes = lost(points).map(in_flight).max().and_then(wins_above);
     let Outcomes { tally, worst } = Outcomes::of(points);
     Some(Hot { claim, losses: tally.losses, worst, wins_from_in_flight_bytes })
 }

@@ -20,18 +20,19 @@ impl Pays {
         if points.is_empty() {
             return (Advice::no_evidence(self.topic, about, Measure::Usual), points);
         }
-        let (advice, used) = match wins_from(points) {
-            Some((from, _)) => {
-                let (below, above) = split(points, from.bytes);
-                let below = (!below.is_empty()).then(|| Outcomes::of(below));
-                let reason = Reason::WinsFrom { from, below };
-                let from_bytes = Some(from.bytes);
-                (Advice { from_bytes, ..Advice::bare(self.topic, Decision::Set, reason) }, above)
-            }
-            None => (self.over_all(points), points),
+        let Some((from, _)) = wins_from(points) else {
+            return (Advice { about, records: ids(points), ..self.over_all(points) }, points);
         };
-        let advice = Advice { about, gain: Claim::of(used), records: ids(used), ..advice };
-        (advice, used)
+        let (below, above) = split(points, from.bytes);
+        let below = (!below.is_empty()).then(|| Outcomes::of(below));
+        let advice = Advice {
+            about,
+            from_bytes: Some(from.bytes),
+            gain: Claim::of(above),
+            records: ids(above),
+            ..Advice::bare(self.topic, Decision::Set, Reason::WinsFrom { from, below })
+        };
+        (advice, above)
     }
 
     /// There is no size from which on every cell wins. Over all cells together it may win all the
@@ -39,7 +40,8 @@ impl Pays {
     fn over_all(&self, all: &[Point<'_>]) -> Advice {
         let worst = lost(all).map(|point| point.versus.ratio).min_by(f64::total_cmp);
         let is_dear = self.least.is_none_or(|least| worst.is_some_and(|worst| worst < least));
-        let together = Claim::of(all).map_or(Verdict::Unresolved, |gain| gain.verdict);
+        let gain = Claim::of(all);
+        let together = gain.map_or(Verdict::Unresolved, |gain| gain.verdict);
         let decision = match together {
             Verdict::Win if !is_dear => Decision::Set,
             Verdict::Loss => Decision::Leave,
@@ -49,6 +51,7 @@ impl Pays {
         let smallest = all.first().map(|point| point.size.bytes);
         Advice {
             from_bytes: smallest.filter(|_| decision == Decision::Set),
+            gain,
             ..Advice::bare(self.topic, decision, Reason::OverAll(Outcomes::of(all)))
         }
     }

@@ -4,13 +4,19 @@
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
+use ntcopy_judge::Judged;
 use ntcopy_record::{
     Cache, HardwareCounter, Header, Machine, Record, RunError, Unavailable,
     testing::{self, params, rated},
 };
+use ntcopy_report::{page, summary};
 use serde_json::json;
 
 const MIB: u64 = 1 << 20;
+
+pub fn page(records: &[Judged], command: &[String]) -> String {
+    page::html(records, &summary::summaries(records), command)
+}
 
 /// Whole throughput of `copy` in Mbit/s, of `nt` and of `vmsplice` by it, at 1 to 128 MiB.
 const ROUNDS: [(u32, f64, f64, f64); 8] = [
