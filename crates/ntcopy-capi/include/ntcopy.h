@@ -252,7 +252,7 @@ void ntcopy_stream_destroy(ntcopy_stream *stream);
  * Opts a socket in, once, before its first hinted send: on a socket that did not
  * opt in the kernel ignores MSG_NTCOPY. setting says which sends are hinted, those
  * by write() included (<ntcopy/uapi.h>): from so many bytes on, 256 KiB for a stream
- * and 4 KiB for datagrams if nothing was measured, and those by ntcopy_send() with its
+ * (1 MiB by the module) and 4 KiB for datagrams if nothing was measured, and those by ntcopy_send() with its
  * hint and with MSG_NTCOPY; NTCOPY_FLAGGED the latter alone; 0 none. The kernel is
  * asked first, then the module, which attaches the socket. Called again it changes
  * the setting. What a listener accepts has its setting.

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicU8, Ordering::Relaxed};
 
-use ntcopy::recommended::{Family, Kind};
+use ntcopy::recommended::Kind;
 use ntcopy::uapi;
 
 use crate::settings::{Families, Settings};
@@ -42,9 +42,11 @@ pub fn wanted(domain: c_int, of_type: c_int, protocol: c_int) -> Option<Wanted> 
     }
     let kind = Kind::of(domain, of_type, protocol)?;
     let min_bytes = MIN_BYTES.load(Relaxed);
-    let value = if min_bytes == UNSAID { kind.bytes() as c_int } else { min_bytes };
-    let is_for_module = kind.family == Family::Unix && kind.is_stream;
-    families.contains(kind.family).then_some(Wanted { value, is_for_module })
+    let said = |recommended: u32| {
+        if min_bytes == UNSAID { recommended as c_int } else { min_bytes }
+    };
+    let wanted = Wanted { value: said(kind.bytes()), by_module: kind.module_bytes().map(said) };
+    families.contains(kind.family).then_some(wanted)
 }
 
 /// How a socket is to opt in.
@@ -52,8 +54,8 @@ pub fn wanted(domain: c_int, of_type: c_int, protocol: c_int) -> Option<Wanted> 
 pub struct Wanted {
     /// From how many bytes on its sends are hinted.
     pub value: c_int,
-    /// Whether the module could take it.
-    is_for_module: bool,
+    /// The same by the module; none where it would not take the socket.
+    by_module: Option<c_int>,
 }
 
 /// Opts in a socket that was just made. Where neither kernel nor module takes it, this library has
@@ -69,8 +71,8 @@ pub fn enable(fd: c_int, wanted: Wanted) {
             Err(_) => return,
         }
     }
-    if wanted.is_for_module {
-        attach(fd, wanted.value);
+    if let Some(value) = wanted.by_module {
+        attach(fd, value);
     }
 }
 
@@ -106,16 +108,22 @@ fn speaks_our_series(device: c_int) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use ntcopy::recommended::Family;
+
     use super::*;
 
     #[test]
     fn the_number_follows_from_the_kind_and_from_what_was_said() {
         let of = |domain, of_type| wanted(domain, of_type, 0).map(|wanted| wanted.value);
+        let by_module =
+            |domain| wanted(domain, libc::SOCK_STREAM, 0).map(|wanted| wanted.by_module);
         assert_eq!(of(libc::AF_UNIX, libc::SOCK_STREAM), None, "inactive");
         activate(&Settings::DEFAULT);
         assert_eq!(of(libc::AF_UNIX, libc::SOCK_STREAM), Some(262_144));
         assert_eq!(of(libc::AF_INET6, libc::SOCK_STREAM | libc::SOCK_CLOEXEC), Some(262_144));
         assert_eq!(of(libc::AF_UNIX, libc::SOCK_SEQPACKET), Some(4096));
+        assert_eq!(by_module(libc::AF_UNIX), Some(Some(1 << 20)));
+        assert_eq!(by_module(libc::AF_INET), Some(None));
         assert_eq!(of(libc::AF_INET, libc::SOCK_DGRAM), None, "not asked for");
         let (families, min_bytes) = (Families::of(Family::Udp), Some(65_536));
         activate(&Settings { families, min_bytes, ..Settings::DEFAULT });

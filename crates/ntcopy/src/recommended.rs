@@ -8,6 +8,8 @@ use ::libc::{
 
 /// Sends into a stream.
 pub const STREAM_BYTES: u32 = 256 << 10;
+/// The same by the module: its detour costs shorter sends more than the hint brings them.
+pub const MODULE_STREAM_BYTES: u32 = 1 << 20;
 /// Datagrams and records, which are never as large.
 pub const DATAGRAM_BYTES: u32 = 4096;
 
@@ -64,6 +66,14 @@ impl Kind {
     pub const fn bytes(self) -> u32 {
         if self.is_stream { STREAM_BYTES } else { DATAGRAM_BYTES }
     }
+
+    /// The same by the module; none for a kind that it does not take.
+    pub const fn module_bytes(self) -> Option<u32> {
+        match self {
+            Kind { family: Family::Unix, is_stream: true } => Some(MODULE_STREAM_BYTES),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -71,6 +81,13 @@ mod tests {
     use ::libc::{AF_NETLINK, IPPROTO_ICMP, IPPROTO_SCTP, SOCK_RAW};
 
     use super::*;
+
+    #[test]
+    fn the_module_takes_unix_streams_alone() {
+        let of = |domain, of_type| Kind::of(domain, of_type, 0).and_then(Kind::module_bytes);
+        assert_eq!(of(AF_UNIX, SOCK_STREAM), Some(MODULE_STREAM_BYTES));
+        assert_eq!([of(AF_UNIX, SOCK_SEQPACKET), of(AF_INET, SOCK_STREAM)], [None, None]);
+    }
 
     #[test]
     fn each_kind_of_socket_has_its_number() {

@@ -43,16 +43,16 @@ the program all the same. Otherwise process ID, signals and exit code are those 
 127 if there is none of that name, 126 if it cannot be run.
 
 The library reads variables, which can be set by hand beside LD_PRELOAD: NTCOPY_PRELOAD_MIN_BYTES \
-(256 KiB of streams and 4 KiB of datagrams if unset), NTCOPY_PRELOAD_FAMILIES (of unix, tcp, udp; \
-unix,tcp if unset), NTCOPY_PRELOAD_FILTERS (how many seccomp filters are known to allow what it \
-does; 0 if unset). One that it does not understand is named on standard error, and nothing is \
-hinted.";
+(256 KiB of streams, by the module 1 MiB, and 4 KiB of datagrams if unset), NTCOPY_PRELOAD_FAMILIES \
+(of unix, tcp, udp; unix,tcp if unset), NTCOPY_PRELOAD_FILTERS (how many seccomp filters are known \
+to allow what it does; 0 if unset). One that it does not understand is named on standard error, and \
+nothing is hinted.";
 
 /// How a program is hinted.
 #[derive(clap::Args)]
 pub struct Hint {
-    /// The smallest send that is hinted, from 4KiB on [default: 256KiB of streams, 4KiB of
-    /// datagrams]
+    /// The smallest send that is hinted, from 4KiB on [default: 256KiB of streams (by the
+    /// module 1MiB), 4KiB of datagrams]
     #[arg(long, value_name = "SIZE")]
     pub min_bytes: Option<Bytes>,
     /// The sockets that are hinted: unix, tcp (with MPTCP), udp [default: unix,tcp]

@@ -47,8 +47,9 @@ microseconds, so a peer's end of file may come as much later. What a listener ac
 number from then on.
 
 Not covered without --watch: sockets that the program makes by connect() or receives later, and \
-connections that wait to be accepted. A listener that another process keeps, such as systemd, has \
-its number after a restart of the program, too.
+connections that wait to be accepted; by the module, also the one that an accept() returns which \
+waited already. A listener that another process keeps, such as systemd, has its number after a \
+restart of the program, too.
 
 What was found is kept in /run/ntcopy until --off (of another user than root in \
 $XDG_RUNTIME_DIR/ntcopy). --off puts it back; connections that were accepted since get what was \
@@ -70,8 +71,8 @@ pub struct Args {
     /// The process; its descendants are meant, too
     #[arg(long, value_name = "PID")]
     pid: Pid,
-    /// The smallest send that is hinted, from 4KiB on; 0: none [default: 256KiB of streams, 4KiB of
-    /// datagrams]
+    /// The smallest send that is hinted, from 4KiB on; 0: none [default: 256KiB of streams (by the
+    /// module 1MiB), 4KiB of datagrams]
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["off", "show"])]
     min_bytes: Option<Bytes>,
     /// The sockets that are set: unix, tcp (with MPTCP), udp [default: unix,tcp]

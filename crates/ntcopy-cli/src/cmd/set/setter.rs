@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_int;
 use std::io;
 
-use ntcopy::recommended::{DATAGRAM_BYTES, Family, Kind, STREAM_BYTES};
+use ntcopy::recommended::{DATAGRAM_BYTES, Family, Kind};
 
 use super::hold::Address;
 use super::notes::{All, Note, Notes};
@@ -23,7 +23,7 @@ impl Numbers {
     /// The user's number, or those that are recommended.
     pub fn taken(way: &Way, said: Option<c_int>) -> io::Result<Numbers> {
         let taken = |recommended: u32| way.taken(said.unwrap_or(recommended.cast_signed()));
-        Ok(Numbers { stream: taken(STREAM_BYTES)?, datagram: taken(DATAGRAM_BYTES)? })
+        Ok(Numbers { stream: taken(way.stream_bytes())?, datagram: taken(DATAGRAM_BYTES)? })
     }
 
     pub fn of(self, kind: Kind) -> c_int {

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use ntcopy::recommended::{Family, Kind};
+use ntcopy::recommended::{Kind, MODULE_STREAM_BYTES, STREAM_BYTES};
 use ntcopy::socket::{Support, kernel_support};
 use ntcopy::uapi;
 
@@ -63,7 +63,15 @@ impl Way {
     pub fn takes(&self, kind: Kind) -> bool {
         match self {
             Way::Kernel => true,
-            Way::Module(_) => kind.family == Family::Unix && kind.is_stream,
+            Way::Module(_) => kind.module_bytes().is_some(),
+        }
+    }
+
+    /// From how many bytes on a stream's sends are worth a hint.
+    pub fn stream_bytes(&self) -> u32 {
+        match self {
+            Way::Kernel => STREAM_BYTES,
+            Way::Module(_) => MODULE_STREAM_BYTES,
         }
     }
 
