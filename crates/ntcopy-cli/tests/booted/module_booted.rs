@@ -21,7 +21,7 @@ use xtask::suite::{self, Kernel};
 use crate::common::{
     PROGRAM, ends, good, is_not_available, measured, ntcopy,
     preload::{PYTHON, SENDER, SENT_BYTES, hinted, library, rises},
-    text,
+    project, text,
 };
 
 /// The module for a kernel, built; or nothing, with a word, where there are no packages.
@@ -253,6 +253,24 @@ fn the_module_takes_hints_in_a_user_mode_kernel_and_they_can_be_measured() {
     assert_in_order(
         &said,
         &["loaded /", "= 0", "test result: ok. 1 passed", "= 0", "unloaded\n= 0"],
+    );
+
+    let programs = project().join("crates/ntcopy-cli/tests/guest/set.py");
+    let script = format!(
+        r#"
+        says "$1" module load
+        says python3 '{}' "$1" by_the_module_there_and_back by_the_module_under_load_nothing_is_lost
+        says "$1" module unload"#,
+        programs.display()
+    );
+    let said = boot("um+module", &[&module], &script);
+    assert_in_order(
+        &said,
+        &[
+            "ok by_the_module_there_and_back\n",
+            "ok by_the_module_under_load_nothing_is_lost\n= 0",
+            "unloaded\n= 0",
+        ],
     );
 
     let small =

@@ -17,7 +17,7 @@ import time
 
 NTCOPY = sys.argv[1]
 OPTION = 0x4E54
-STREAM, DATAGRAM = 262144, 4096
+STREAM, DATAGRAM, MODULE_STREAM = 262144, 4096, 1 << 20
 # Far beyond anything that is waited for: what never comes is a failure, and not a guest that hangs.
 PATIENCE_S = 120
 
@@ -35,7 +35,7 @@ def fork(make):
         signal.pause()
     os.read(there, 1)
     return pid
-block = bytes(range(256)) * 4096
+block = bytes(range(256)) * 8192
 over, sums = [], {}
 def feed(s, size):
     hashed, at = hashlib.sha256(), 0
@@ -255,33 +255,77 @@ def test_stopped_or_killed_at_any_point_it_holds_nothing():
         assert set(numbers(it.pid).values()) <= {0}
 
 
-def test_on_and_off_under_load_nothing_is_lost():
-    size, rounds = 300_000, 100
-    with Program() as it:
-        address, _ = it.listens()
-        got = {}
+class Load:
+    """Four connections of a program, that it feeds and that are drained here, all bytes hashed."""
 
-        def drain(peer, number):
-            whole = hashlib.sha256()
-            while part := peer.recv(1 << 18):
-                whole.update(part)
-            got[number] = whole.hexdigest()
-
-        threads = []
+    def __init__(self, it, listener, address, size):
+        self.it, self.got, self.drains = it, {}, []
         for _ in range(4):
-            peer, number = it.accepts("t", address)
-            threads.append(threading.Thread(target=drain, args=(peer, number)))
-            threads[-1].start()
-        it.do(f"f = [threading.Thread(target=feed, args=(s, {size})) for s in c]; [t.start() for t in f]")
-        for _ in range(rounds):
+            peer, number = it.accepts(listener, address)
+            self.drains.append(threading.Thread(target=self.drain, args=(peer, number)))
+            self.drains[-1].start()
+        feeds = f"f = [threading.Thread(target=feed, args=(s, {size})) for s in c]"
+        it.do(f"{feeds}; [t.start() for t in f]")
+
+    def drain(self, peer, number):
+        whole = hashlib.sha256()
+        while part := peer.recv(1 << 18):
+            whole.update(part)
+        self.got[number] = whole.hexdigest()
+
+    def ends_with_every_byte(self):
+        self.it.do("over.append(1); [t.join() for t in f]")
+        [drain.join(PATIENCE_S) for drain in self.drains]
+        sent = self.it.do("r = {i: sums[s.fileno()] for i, s in enumerate(c)}")
+        assert self.got == sent, (self.got, sent)
+
+
+def test_on_and_off_under_load_nothing_is_lost():
+    with Program() as it:
+        load = Load(it, "t", it.listens()[0], 300_000)
+        for _ in range(100):
             ntcopy("--pid", it.pid)
             assert it.do("r = {option(s) for s in c}") == {STREAM}
             ntcopy("--pid", it.pid, "--off")
             assert it.do("r = {option(s) for s in c}") == {0}
-        it.do("over.append(1); [t.join() for t in f]")
-        [thread.join(PATIENCE_S) for thread in threads]
-        sent = it.do("r = {i: sums[s.fileno()] for i, s in enumerate(c)}")
-        assert got == sent, (got, sent)
+        load.ends_with_every_byte()
+
+
+def test_by_the_module_there_and_back():
+    with Program() as it:
+        tcp, unix = it.listens()
+        peers = [it.accepts("t", tcp), it.accepts("u", unix)]
+        done = told("--pid", it.pid)
+        assert done["by"] == "the module" and done["not_taken"] == 2, done
+        assert sum(one["sockets"] for one in done["set"]) == 2, done
+        assert "streams from 1MiB on" in ntcopy("--pid", it.pid, "--min-bytes", "1MiB")
+        peers.append(it.accepts("u", unix))
+        assert sorted(numbers(it.pid).values()) == [MODULE_STREAM] * 3
+        restored = told("--pid", it.pid, "--off")
+        assert (restored["restored"], restored["accepted"]) == (2, 1), restored
+        assert set(numbers(it.pid).values()) <= {0}
+
+
+def bypassed():
+    line = [NTCOPY, "stat", "--json"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    return json.loads(done.stdout)["bypassed_bytes"]
+
+
+def test_by_the_module_under_load_nothing_is_lost():
+    with Program() as it:
+        load = Load(it, "u", it.listens()[1], MODULE_STREAM)
+        for _ in range(10):
+            before = bypassed()
+            ntcopy("--pid", it.pid)
+            wait_for(lambda: bypassed() > before)
+            ntcopy("--pid", it.pid, "--off")
+        # A send that was under way when its socket was put back has ended.
+        time.sleep(0.5)
+        before = bypassed()
+        time.sleep(0.5)
+        assert bypassed() == before
+        load.ends_with_every_byte()
 
 
 def main():
