@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::Judged;
 use crate::claims::{Claim, Outcomes, Parts, Size, Worst};
 use crate::ratio::Ratio;
-use ntcopy_record::Machine;
+use ntcopy_record::{Kernel, Machine, Sends};
 
 pub use hints::{Source, is_round};
 pub use in_flight::{InFlight, for_program};
@@ -72,6 +72,23 @@ pub enum About {
     Mode(&'static str),
     /// What is beside sends of which this is the advice.
     BesideSends(Decision),
+}
+
+/// Who takes the hints: each has a number of its own, and they are never counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taker {
+    Kernel,
+    Module,
+}
+
+impl Taker {
+    /// That of a record's hinted sends.
+    #[must_use]
+    pub fn of(record: &Judged) -> Taker {
+        let mut hinted = record.header.modes.iter().filter(|mode| mode.sends == Sends::Hinted);
+        let is_by_module = hinted.any(|mode| mode.kernel == Some(Kernel::Module));
+        if is_by_module { Taker::Module } else { Taker::Kernel }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -175,6 +192,7 @@ pub enum Measure {
 pub struct Advice {
     pub topic: Topic,
     pub about: About,
+    pub taker: Taker,
     pub decision: Decision,
     pub reason: Reason,
     /// The size of a send or a call from which on it is to be done, or is done already.
@@ -204,6 +222,7 @@ impl Advice {
         Advice {
             topic,
             about: About::Whole,
+            taker: Taker::Kernel,
             decision,
             reason,
             from_bytes: None,
@@ -257,10 +276,12 @@ impl Target {
 pub fn advise(records: &[&Judged], target: &Target) -> Vec<Advice> {
     let mut records = records.to_vec();
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
+    let (by_module, records): (Vec<&Judged>, Vec<&Judged>) =
+        records.into_iter().partition(|record| Taker::of(record) == Taker::Module);
     let records = records.as_slice();
-    let sends = hints::sends(records);
+    let hints = hints_of(records, Taker::Kernel);
     // Those over unix sockets are always the first.
-    let of_unix = &sends[0];
+    let of_unix = &hints[0];
     let mut all = vec![
         glibc::advice(&glibc::MEMCPY, records, target),
         glibc::advice(&glibc::MEMSET, records, target),
@@ -268,11 +289,19 @@ pub fn advise(records: &[&Judged], target: &Target) -> Vec<Advice> {
         Advice { topic: Topic::Run, ..of_unix.clone() },
     ];
     all.extend(rows::LIBRARY.iter().map(|row| row.advice(records, target)));
-    let hot_set = hints::hot_set(records, of_unix);
-    all.extend(sends);
+    all.extend(hints);
+    let by_module = hints_of(&by_module, Taker::Module);
+    all.extend(by_module.into_iter().filter(|one| one.decision != Decision::NoEvidence));
+    all
+}
+
+/// What hints bring that one taker has; of sends over unix sockets first.
+fn hints_of(records: &[&Judged], taker: Taker) -> Vec<Advice> {
+    let mut all = hints::sends(records, taker);
+    let hot_set = hints::hot_set(records, &all[0]);
     all.extend(programs::http(records));
     all.extend([programs::app(records), hot_set]);
-    all
+    all.into_iter().map(|advice| Advice { taker, ..advice }).collect()
 }
 
 /// Why a record does not count for a machine, if it does not.

@@ -93,7 +93,7 @@ fn unknown(all: &[Advice]) -> String {
 
 /// The topic, and what it is about.
 pub(crate) fn named(advice: &Advice) -> String {
-    let about = words::about(advice).map_or(String::new(), |about| format!(": {about}"));
+    let about = topics::about(advice).map_or(String::new(), |about| format!(": {about}"));
     format!("{}{about}", topics::words(advice.topic).title)
 }
 

@@ -1,7 +1,7 @@
 //! What records come to before anything else is read: the advice about sends, in the words of
 //! `ntcopy advise`.
 
-use ntcopy_judge::advice::{self, Advice, Decision, Target, Topic};
+use ntcopy_judge::advice::{self, Advice, Decision, Taker, Target, Topic};
 use ntcopy_judge::stats::{Verdict, turns};
 use ntcopy_judge::{Judged, compare, params};
 use ntcopy_record::Machine;
@@ -93,7 +93,9 @@ pub fn with(
     newest: Option<&Judged>,
 ) -> Summary {
     advice.retain(|one| !matches!(one.decision, Decision::NoEvidence | Decision::NotHere));
-    let hot = hot::worst(counted);
+    let taker = sends(&advice).map_or(Taker::Kernel, |sends| sends.taker);
+    let of_taker = counted.iter().copied().filter(|record| Taker::of(record) == taker);
+    let hot = hot::worst(&of_taker.collect::<Vec<&Judged>>());
     let kept = hot.as_ref().and_then(hot::Hot::kept);
     let answer = sends(&advice).and_then(|sends| answer(sends, kept.as_deref()));
     let beside = sends(&advice).map(beside).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Hints on sends: from how long on, for sends out of more data than the caches hold.
 
 use super::pays::{Pays, guest, together};
-use super::{About, Advice, Decision, Hot, Measure, Reason, Topic};
+use super::{About, Advice, Decision, Hot, Measure, Reason, Taker, Topic};
 use crate::Judged;
 use crate::claims::{Claim, Outcomes, Parts, Point, Size, hint, ids, lost, of_cells, split};
 use crate::ratio::Ratio;
@@ -10,7 +10,8 @@ use ntcopy_record::lists::unique;
 use ntcopy_record::{Cell, ExperimentKind, Machine, number, word};
 
 /// No larger number is advised: a response that does not block goes in pieces of the send buffer,
-/// 208 KiB by default, of which the first has to be hinted for the rest to be.
+/// 208 KiB by default, of which the first has to be hinted for the rest to be. The module remembers no
+/// rest, and for it the number is what was measured.
 const LARGEST_STREAM_BYTES: u64 = 256 << 10;
 /// Datagrams are never as long, and their number is the smallest.
 const LARGEST_DATAGRAM_BYTES: u64 = 4096;
@@ -98,8 +99,8 @@ fn loses_none_from(cold: &[Point<'_>]) -> Option<u64> {
 }
 
 /// Sends of each family; unix sockets first.
-pub(super) fn sends(records: &[&Judged]) -> Vec<Advice> {
-    let all = families(records).into_iter().map(|family| Lengths::of(records, family));
+pub(super) fn sends(records: &[&Judged], taker: Taker) -> Vec<Advice> {
+    let all = families(records).into_iter().map(|family| Lengths::of(records, family, taker));
     let told = all.filter(|sends| sends.family == "unix" || !sends.cold.is_empty());
     told.map(|sends| sends.advice(&sends.cold)).collect()
 }
@@ -117,10 +118,14 @@ pub(super) struct Lengths<'f, 'a> {
 }
 
 impl<'f, 'a> Lengths<'f, 'a> {
-    pub fn of(records: &[&'a Judged], family: &'f str) -> Lengths<'f, 'a> {
+    /// The records are all of one taker's hints.
+    pub fn of(records: &[&'a Judged], family: &'f str, taker: Taker) -> Lengths<'f, 'a> {
         let [cold, hot] = [Source::Cold, Source::Hot].map(|one| lengths(records, family, one));
-        let is_datagram = family.starts_with("udp");
-        let largest = if is_datagram { LARGEST_DATAGRAM_BYTES } else { LARGEST_STREAM_BYTES };
+        let largest = match taker {
+            Taker::Module => u64::MAX,
+            Taker::Kernel if family.starts_with("udp") => LARGEST_DATAGRAM_BYTES,
+            Taker::Kernel => LARGEST_STREAM_BYTES,
+        };
         let from_bytes = loses_none_from(&cold).map(|from| from.min(largest));
         let is_about = |_: &Judged, cell: &Cell| is_sends(cell, family);
         let parts = Parts::of(records, &ExperimentKind::Unix, &is_about);

@@ -1,7 +1,7 @@
 //! A program that runs: what hinted sends are worth with as much in flight as it has.
 
 use super::hints::Lengths;
-use super::{About, Advice, Decision, Measure, Reason, Topic};
+use super::{About, Advice, Decision, Measure, Reason, Taker, Topic};
 use crate::Judged;
 use crate::claims::Point;
 use ntcopy_record::number;
@@ -21,6 +21,8 @@ pub struct InFlight<'f> {
     pub bytes: u64,
     /// Those among which the bytes lie.
     pub sockets: u64,
+    /// Who takes hints where the program runs, or would.
+    pub taker: Taker,
 }
 
 /// What the records say of hinted sends: the number of all of them, and what it brings with about as
@@ -34,9 +36,10 @@ pub fn for_program(records: &[&Judged], seen: InFlight<'_>) -> Advice {
         return Advice { about, ..bare };
     }
     let mut records = records.to_vec();
+    records.retain(|record| Taker::of(record) == seen.taker);
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
     let in_flight = |point: &Point<'_>| number(&point.cell.params, "in_flight_bytes").unwrap_or(0);
-    let mut sends = Lengths::of(&records, family);
+    let mut sends = Lengths::of(&records, family, seen.taker);
     let is_near = |point: &Point<'_>| {
         let there = in_flight(point);
         there.saturating_mul(NEAR) >= seen.bytes && there <= seen.bytes.saturating_mul(NEAR)
@@ -46,7 +49,7 @@ pub fn for_program(records: &[&Judged], seen: InFlight<'_>) -> Advice {
     if near.is_empty() {
         return measure(seen, far.iter().map(in_flight));
     }
-    sends.advice(&near)
+    Advice { taker: seen.taker, ..sends.advice(&near) }
 }
 
 /// What would have to be measured, of which there is no figure.
@@ -71,7 +74,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn seen(bytes: u64) -> InFlight<'static> {
-        InFlight { family: "unix", bytes, sockets: 64 }
+        InFlight { family: "unix", bytes, sockets: 64, taker: Taker::Kernel }
     }
 
     #[test]
@@ -109,7 +112,7 @@ mod tests {
         assert_eq!(advice.reason, Reason::NoneLikeIt { least_bytes, most_bytes });
         let rounds = Measure::Rounds { sockets: 64, object_bytes: 128 << 10 };
         assert_eq!(advice.measure, Some(rounds));
-        let other = InFlight { family: "tcp", bytes: MIB, sockets: 1 };
+        let other = InFlight { family: "tcp", bytes: MIB, sockets: 1, taker: Taker::Kernel };
         assert_eq!(for_program(&[&record], other).decision, Decision::NoEvidence);
     }
 

@@ -5,7 +5,7 @@ use crate::ratio::Ratio;
 use crate::stats::Tally;
 use crate::{Judged, judge};
 use ntcopy_record::testing::{self, params, record};
-use ntcopy_record::{Cache, Params, Record};
+use ntcopy_record::{Cache, Kernel, Params, Record};
 
 const MIB: u64 = 1 << 20;
 /// The machine of the tests: 2 MiB of level 2, and glibc's memcpy non-temporal from 100 MiB on.
@@ -95,6 +95,29 @@ fn about(topic: Topic, records: &[&Record]) -> Advice {
         .collect();
     let [only] = found.as_slice() else { panic!("{topic:?}: {found:?}") };
     only.clone()
+}
+
+#[test]
+fn what_the_module_brings_is_never_counted_with_what_the_kernel_does() {
+    const KIB: u64 = 1 << 10;
+    let sends = |percents: [u64; 2]| {
+        let [quarter, whole] = percents;
+        rounds(&[(64, 256 * KIB, COLD, quarter), (64, MIB, COLD, whole)])
+    };
+    let (kernel, mut module) = (sends([110, 130]), sends([90, 115]));
+    for mode in &mut module.header.modes {
+        mode.kernel = Some(Kernel::Module);
+    }
+    let judged = [judge(&kernel), judge(&module)];
+    let all = advise(&judged.iter().collect::<Vec<&Judged>>(), &target());
+    let sends = all.iter().filter(|one| one.topic == Topic::Sends);
+    let told: Vec<_> = sends.map(|one| (one.taker, one.decision, one.from_bytes)).collect();
+    // A number for the module is not cut down to that for a kernel which remembers the rest of a send.
+    let expected = [
+        (Taker::Kernel, Decision::Set, Some(256 * KIB)),
+        (Taker::Module, Decision::Set, Some(MIB)),
+    ];
+    assert_eq!(told, expected);
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub fn told(advice: &Advice) -> Told<'_> {
         topic: advice.topic,
         what: topic.title,
         undo: topic.undo,
-        about: words::about(advice),
+        about: topics::about(advice),
         decision: advice.decision,
         setting: words::setting(advice),
         current: words::now(advice),

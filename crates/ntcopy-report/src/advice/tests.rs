@@ -1,12 +1,12 @@
 use ntcopy_judge::Ratio;
 use ntcopy_judge::advice::{
-    About, Advice, Decision, Hot, Measure, Now, OWN_STACK, ProfileFacts, Reason, Topic,
+    About, Advice, Decision, Hot, Measure, Now, OWN_STACK, ProfileFacts, Reason, Taker, Topic,
 };
 use ntcopy_judge::claims::{Claim, Outcomes, Parts, Size, Worst};
 use ntcopy_judge::modes::MOVNTI;
 use ntcopy_judge::stats::{Tally, Verdict};
 
-use super::{headline, words};
+use super::{headline, topics, words};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -70,7 +70,11 @@ fn a_number_is_said_with_what_it_is_of_and_its_losses_with_their_source() {
     );
     let run = Advice { topic: Topic::Run, ..advice };
     assert_eq!(headline(&run), "USE ntcopy run --min-bytes 256KiB -- PROGRAM");
-    assert_eq!(words::about(&run), None);
+    assert_eq!(topics::about(&run), None);
+    let by_module = Advice { taker: Taker::Module, ..run };
+    assert_eq!(topics::about(&by_module).unwrap(), "by the module");
+    let sends = Advice { topic: Topic::Sends, ..by_module };
+    assert_eq!(topics::about(&sends).unwrap(), "tcp sockets (by the module)");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The topics of advice: a row for each, with the words that are its own.
 
-use ntcopy_judge::advice::{About, Decision, OWN_STACK, Topic};
+use ntcopy_judge::advice::{About, Advice, Decision, OWN_STACK, Taker, Topic};
 use ntcopy_record::units::Bytes;
 
 /// What is said of a topic.
@@ -11,7 +11,7 @@ pub struct Words {
     /// What pays or does not.
     pub thing: &'static str,
     /// What to type or write where it pays, from this size on.
-    pub set: fn(&About, Bytes) -> String,
+    pub set: fn(&Advice, Bytes) -> String,
     /// What to leave where it does not.
     pub left: &'static str,
     /// The command that gives evidence. Sends are measured in a kernel of their own, since the running
@@ -136,8 +136,8 @@ pub fn words(topic: Topic) -> Words {
 
 const RUN_PROGRAM: &str = "ntcopy run -- PROGRAM";
 
-fn hinted_sends(about: &About, from: Bytes) -> String {
-    let sockets = about_words(about).unwrap_or_default();
+fn hinted_sends(advice: &Advice, from: Bytes) -> String {
+    let sockets = about(advice).unwrap_or_default();
     format!(
         "SO_NTCOPY = {} (sends of {from} and more) on {sockets} of programs that answer from more data \
          than the caches hold",
@@ -145,27 +145,34 @@ fn hinted_sends(about: &About, from: Bytes) -> String {
     )
 }
 
-fn hinted_backend(about: &About, from: Bytes) -> String {
-    let how = match about {
+fn hinted_backend(advice: &Advice, from: Bytes) -> String {
+    let how = match &advice.about {
         About::Stack(stack) if stack == OWN_STACK => "--mode nt of storaged",
         _ => "SO_NTCOPY in the backend",
     };
     format!("{how} where {from} or more are asked for at a time")
 }
 
-fn beside_sends(about: &About, _: Bytes) -> String {
-    let whose = match about {
+fn beside_sends(advice: &Advice, _: Bytes) -> String {
+    let whose = match advice.about {
         About::BesideSends(Decision::Set) => "as for the sends, for the hot set's sake too",
         _ => "in programs whose hot data matters more than the sends",
     };
     format!("SO_NTCOPY {whose}")
 }
 
-/// `tcp sockets`
-pub fn about_words(about: &About) -> Option<String> {
-    match about {
+/// What of the topic, where there are several: `unix sockets (by the module)`. A program is run without
+/// asking for its sockets.
+pub fn about(advice: &Advice) -> Option<String> {
+    let words = match &advice.about {
+        _ if advice.topic == Topic::Run => None,
         About::Sockets(family) => Some(format!("{family} sockets")),
         About::Stack(stack) => Some(stack.clone()),
         About::Whole | About::Mode(_) | About::BesideSends(_) => None,
+    };
+    match (advice.taker, words) {
+        (Taker::Kernel, words) => words,
+        (Taker::Module, Some(words)) => Some(format!("{words} (by the module)")),
+        (Taker::Module, None) => Some("by the module".to_owned()),
     }
 }

@@ -7,17 +7,11 @@ use ntcopy_judge::modes::MOVNTI;
 use ntcopy_judge::stats::Verdict;
 use ntcopy_record::units::{Bytes, count};
 
-use super::topics::{about_words, tunable, words};
+use super::topics::{about, tunable, words};
 use crate::text::{range, tally};
 
 /// Sends out of a source that is in no cache.
 const OUT_OF_COLD: &str = "Out of more data than the caches hold";
-
-/// What of the topic, where there are several: `tcp sockets`. A program is run without asking for its
-/// sockets.
-pub fn about(advice: &Advice) -> Option<String> {
-    about_words(&advice.about).filter(|_| advice.topic != Topic::Run)
-}
 
 /// What to type or write, if something is to be set; else what to leave off.
 pub fn setting(advice: &Advice) -> Option<String> {
@@ -25,7 +19,7 @@ pub fn setting(advice: &Advice) -> Option<String> {
         return None;
     }
     let topic = words(advice.topic);
-    let set = advice.from_bytes.map(|bytes| (topic.set)(&advice.about, Bytes(bytes)));
+    let set = advice.from_bytes.map(|bytes| (topic.set)(advice, Bytes(bytes)));
     Some(set.unwrap_or_else(|| topic.left.to_owned()))
 }
 

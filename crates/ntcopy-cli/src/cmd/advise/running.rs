@@ -10,13 +10,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use ntcopy::socket::{Support, kernel_support};
 use ntcopy_bench::run::Stop;
 use ntcopy_inflight::follow::{Beyond, Buffers, Family, Sum};
 use ntcopy_inflight::share::{Sampling, Share};
 use ntcopy_inflight::watch::Seen;
 use ntcopy_inflight::{Percentiles, Pid, Program, Series, Watch};
 use ntcopy_judge::Judged;
-use ntcopy_judge::advice::{self, Advice, InFlight};
+use ntcopy_judge::advice::{self, Advice, InFlight, Taker};
 use ntcopy_record::foreign;
 use serde::Serialize;
 
@@ -240,7 +241,11 @@ struct Most {
 
 impl Most {
     fn seen(&self) -> InFlight<'static> {
-        InFlight { family: self.family.as_str(), bytes: self.bytes, sockets: self.sockets }
+        let taker = match kernel_support() {
+            Support::Module => Taker::Module,
+            Support::Kernel | Support::None => Taker::Kernel,
+        };
+        InFlight { family: self.family.as_str(), bytes: self.bytes, sockets: self.sockets, taker }
     }
 }
 

@@ -1,7 +1,7 @@
 //! How long a program's sends are: what decides whether a hint is for it.
 
-use ntcopy::recommended::STREAM_BYTES;
-use ntcopy::socket::{self, Counters};
+use ntcopy::recommended::{MODULE_STREAM_BYTES, STREAM_BYTES};
+use ntcopy::socket::{self, Counters, Support};
 use ntcopy_inflight::Pid;
 use ntcopy_inflight::lengths::{Lengths, Tracing};
 use ntcopy_report::text::{about_size, percent};
@@ -11,6 +11,14 @@ use serde::Serialize;
 const MOST: f64 = 0.5;
 /// Below this part there is next to nothing to hint.
 const LITTLE: f64 = 0.1;
+
+/// From how many bytes on a stream's sends are worth a hint here.
+fn large_from_bytes() -> u32 {
+    match socket::kernel_support() {
+        Support::Module => MODULE_STREAM_BYTES,
+        Support::Kernel | Support::None => STREAM_BYTES,
+    }
+}
 
 /// What looks at the sends.
 pub struct Looking {
@@ -66,7 +74,7 @@ impl Sends {
     fn large_part(&self) -> Option<f64> {
         let (large, all) = match self {
             Sends::Traced(lengths) => {
-                (lengths.bytes_from(STREAM_BYTES.into()), lengths.total_bytes())
+                (lengths.bytes_from(large_from_bytes().into()), lengths.total_bytes())
             }
             Sends::Counted { bytes, hinted_bytes } => (*hinted_bytes, *bytes),
             Sends::Unknown(_) => return None,
@@ -91,7 +99,7 @@ impl Sends {
 
     /// The answer and what it goes by.
     pub fn sentence(&self, pid: Pid) -> String {
-        let large = about_size(STREAM_BYTES.into());
+        let large = about_size(large_from_bytes().into());
         let Some(part) = self.large_part() else {
             let Sends::Unknown(why) = self else { return String::new() };
             return format!(
@@ -142,7 +150,7 @@ impl Heard<'_> {
             answer: sends.answer().to_lowercase(),
             by,
             large_part: sends.large_part(),
-            large_from_bytes: STREAM_BYTES,
+            large_from_bytes: large_from_bytes(),
             why,
         }
     }
