@@ -1,15 +1,10 @@
 //! What several kinds of experiments ask for: modes, families, loads; and how files and the command
 //! line say it. Data only.
 
-/// Defines `defaults()` of the experiment of this name: its file, read once, as its `Defaults`.
+/// Defines `defaults()` of an experiment: the file beside it, read once, as its `Defaults`.
 macro_rules! reads_defaults {
-    ($name:literal) => {
-        pub const DEFAULTS_TOML: &str = include_str!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../bench/experiments/",
-            $name,
-            ".toml"
-        ));
+    ($file:literal) => {
+        pub const DEFAULTS_TOML: &str = include_str!($file);
 
         /// The defaults, with those of `--quick` in the place of others if it is given.
         pub fn defaults(is_quick: bool) -> &'static Defaults {

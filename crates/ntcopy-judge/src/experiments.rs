@@ -14,10 +14,25 @@ pub enum Of {
     Calls,
 }
 
+/// What is a figure of a sample that has latencies of single answers as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BesideLatencies {
+    /// Nothing: its requests came on a schedule. What that offers is no throughput, and the CPU time is
+    /// that of waiting.
+    Nothing,
+    /// CPU time: requests came without a pause.
+    CpuTime,
+    /// Throughput and CPU time: of what goes on beside the answers.
+    All,
+}
+
 pub struct Experiment {
     /// The question that it answers; none where this version does not know it.
     pub question: Option<&'static str>,
     pub of: Of,
+    /// The processes whose CPU time is what serving costs.
+    pub serving: &'static [&'static str],
+    pub beside_latencies: BesideLatencies,
     /// What a size is of, behind the size.
     pub size_of: &'static str,
     /// How it was measured, where a reader has to know.
@@ -44,27 +59,59 @@ const CALL: &str = "per call";
 #[must_use]
 pub fn experiment(kind: &ExperimentKind) -> Experiment {
     use ExperimentKind::*;
-    let (question, size_of, caveat) = match kind {
-        Unix => ("From how much in flight does a hinted send pay?", IN_FLIGHT, Some(BLIND_READER)),
-        Retention => ("What is left of a hot set?", IN_FLIGHT, None),
-        App => ("Does a real program keep its cache?", CALL, Some(APP)),
-        Http => ("What does a proxy gain?", ASKED, Some(HTTP)),
-        Net => ("What do requests and responses over a network gain?", CALL, Some(ONE_MACHINE)),
-        Pingpong => ("What does the hint do to latency?", CALL, Some(ONE_MACHINE)),
-        Memcpy => ("Which copy is the fastest in user space?", CALL, None),
-        Memset => ("Which fill is the fastest?", CALL, None),
-        Pages => ("How should pages be cleared and copied?", CALL, None),
-        Order => ("What does the order of a walk through memory cost?", CALL, None),
-        Try => ("What does the hint do for a program of one's own?", CALL, None),
-        Footprint => ("How much of the cache does a call displace?", CALL, None),
-        Other(_) => {
-            return Experiment { question: None, of: Of::Cells, size_of: CALL, caveat: None };
+    match kind {
+        Unix => Experiment {
+            size_of: IN_FLIGHT,
+            caveat: Some(BLIND_READER),
+            ..asks("From how much in flight does a hinted send pay?")
+        },
+        Retention => Experiment { size_of: IN_FLIGHT, ..asks("What is left of a hot set?") },
+        App => Experiment {
+            serving: &["server_cpu"],
+            beside_latencies: BesideLatencies::All,
+            caveat: Some(APP),
+            ..asks("Does a real program keep its cache?")
+        },
+        Http => Experiment {
+            serving: &["proxy_cpu", "backend_cpu"],
+            size_of: ASKED,
+            caveat: Some(HTTP),
+            ..asks("What does a proxy gain?")
+        },
+        Net => Experiment {
+            caveat: Some(ONE_MACHINE),
+            ..asks("What do requests and responses over a network gain?")
+        },
+        Pingpong => Experiment {
+            beside_latencies: BesideLatencies::CpuTime,
+            caveat: Some(ONE_MACHINE),
+            ..asks("What does the hint do to latency?")
+        },
+        Memcpy => asks("Which copy is the fastest in user space?"),
+        Memset => asks("Which fill is the fastest?"),
+        Pages => asks("How should pages be cleared and copied?"),
+        Order => asks("What does the order of a walk through memory cost?"),
+        Try => Experiment {
+            of: Of::Turns,
+            ..asks("What does the hint do for a program of one's own?")
+        },
+        Footprint => {
+            Experiment { of: Of::Calls, ..asks("How much of the cache does a call displace?") }
         }
-    };
-    let of = match kind {
-        Try => Of::Turns,
-        Footprint => Of::Calls,
-        _ => Of::Cells,
-    };
-    Experiment { question: Some(question), of, size_of, caveat }
+        Other(_) => USUAL,
+    }
+}
+
+const USUAL: Experiment = Experiment {
+    question: None,
+    of: Of::Cells,
+    serving: &["client_cpu", "server_cpu"],
+    beside_latencies: BesideLatencies::Nothing,
+    size_of: CALL,
+    caveat: None,
+};
+
+/// What most experiments have, and a question.
+const fn asks(question: &'static str) -> Experiment {
+    Experiment { question: Some(question), ..USUAL }
 }

@@ -25,6 +25,12 @@ pub const MODES: [Mode; 4] = [
 const PAGES_ARE_SENT: &str = "sends the pages themselves: the sender must not touch its buffer again \
                               until the reader is done with it.";
 
+/// What whoever uses a mode has to know, if there is something.
+#[must_use]
+pub fn caveat(name: &str) -> Option<&'static str> {
+    MODES.iter().find(|mode| mode.name == name)?.caveat
+}
+
 /// Whether it is the library's own way to copy: its choice, or its stream.
 #[must_use]
 pub fn is_library(name: &str) -> bool {

@@ -27,17 +27,6 @@ impl Mode {
     pub fn is_hinted(self) -> bool {
         self == Mode::Hinted
     }
-
-    /// What a user of the mode has to know, if there is something.
-    pub fn caveat(self) -> Option<&'static str> {
-        match self {
-            Mode::Plain | Mode::Hinted | Mode::Idle => None,
-            Mode::Vmsplice => Some(
-                "vmsplice sends the pages themselves: the buffer must not be touched again until \
-                 the reader is done with it",
-            ),
-        }
-    }
 }
 
 /// Each mode once, and the baseline before them.

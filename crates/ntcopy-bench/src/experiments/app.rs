@@ -90,7 +90,7 @@ pub struct Defaults {
     pub warm_up_ms: u64,
 }
 
-reads_defaults!("app");
+reads_defaults!("app.toml");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default)]

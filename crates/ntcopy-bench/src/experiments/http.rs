@@ -152,7 +152,7 @@ pub struct Defaults {
     pub open: Times,
 }
 
-reads_defaults!("http");
+reads_defaults!("http.toml");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]

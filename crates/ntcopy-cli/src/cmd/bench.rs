@@ -4,18 +4,18 @@ mod against;
 mod app;
 mod args;
 mod boot;
-mod bulk;
 mod http;
 mod launch;
-mod net;
 mod pages;
 mod retention;
+mod served;
 mod unix;
+mod worked;
 
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use ntcopy_bench::experiments::{self, EXPERIMENTS};
+use ntcopy_bench::experiments::{self, bulk, messages, sends};
 use ntcopy_bench::run;
 use ntcopy_kernel::boot::HostCpus;
 use ntcopy_record::{ExperimentKind, Unavailable};
@@ -50,49 +50,78 @@ pub struct Args {
     experiment: Experiment,
 }
 
-#[derive(clap::Subcommand)]
-enum Experiment {
+/// The experiments, in the order of the help: what each is asked, by what it is run, and the file of its
+/// defaults.
+macro_rules! experiments {
+    ($($(#[$help:meta])* $kind:ident($asked:ty) by $run:path, of $defaults:path;)+) => {
+        #[derive(clap::Subcommand)]
+        enum Experiment {
+            $($(#[$help])* #[command(args_override_self = true)] $kind(Box<$asked>),)+
+            /// Print every experiment with its defaults
+            List,
+            /// The reading process of an experiment; not for people
+            #[command(hide = true)]
+            Reader,
+            /// The answering process of an experiment; not for people
+            #[command(hide = true)]
+            Server,
+            /// The copying process of an experiment; not for people
+            #[command(hide = true)]
+            Worker,
+        }
+
+        /// Each with the file of its defaults, comments included.
+        pub const EXPERIMENTS: &[(ExperimentKind, &str)] =
+            &[$((ExperimentKind::$kind, $defaults)),+];
+
+        impl Experiment {
+            fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+                match self {
+                    $(Experiment::$kind(asked) => $run(common, &*asked),)+
+                    Experiment::List => {
+                        EXPERIMENTS.iter().for_each(|(experiment, _)| list(experiment));
+                        Ok(ExitCode::SUCCESS)
+                    }
+                    Experiment::Reader => Ok(sends::run::reader::main()),
+                    Experiment::Server => Ok(messages::run::server_main()),
+                    Experiment::Worker => Ok(bulk::run::worker_main()),
+                }
+            }
+        }
+    };
+}
+
+experiments! {
     /// One process sends, another takes the bytes: unix sockets, TCP and UDP
-    #[command(after_help = unix::EXAMPLES, args_override_self = true)]
-    Unix(Box<unix::UnixArgs>),
+    #[command(after_help = unix::EXAMPLES)]
+    Unix(unix::UnixArgs) by unix::run, of sends::unix::DEFAULTS_TOML;
     /// Client, proxy, backend: throughput, CPU time, latency at an offered rate
-    #[command(after_help = http::EXAMPLES, args_override_self = true)]
-    Http(Box<http::HttpArgs>),
+    #[command(after_help = http::EXAMPLES)]
+    Http(http::HttpArgs) by http::run, of experiments::http::DEFAULTS_TOML;
     /// Small requests beside large ones, in an unmodified program: memcached
-    #[command(after_help = app::EXAMPLES, args_override_self = true)]
-    App(Box<app::AppArgs>),
+    #[command(after_help = app::EXAMPLES)]
+    App(app::AppArgs) by app::run, of experiments::app::DEFAULTS_TOML;
     /// Client and server: requests and responses over TCP and UDP, tx-nocache-copy, the hint
-    #[command(after_help = net::NET_EXAMPLES, args_override_self = true)]
-    Net(Box<experiments::messages::net::Settings>),
+    #[command(after_help = messages::net::EXAMPLES)]
+    Net(messages::net::Settings) by served::run, of messages::net::DEFAULTS_TOML;
     /// One message there and back at a time: half of the round trip
-    #[command(after_help = net::PINGPONG_EXAMPLES, args_override_self = true)]
-    Pingpong(Box<experiments::messages::pingpong::Settings>),
+    #[command(after_help = messages::pingpong::EXAMPLES)]
+    Pingpong(messages::pingpong::Settings) by served::run, of messages::pingpong::DEFAULTS_TOML;
     /// Copies in user space: the library against every other, by size, hot and cold
-    #[command(after_help = bulk::MEMCPY_EXAMPLES, args_override_self = true)]
-    Memcpy(Box<experiments::bulk::memcpy::Settings>),
+    #[command(after_help = bulk::memcpy::EXAMPLES)]
+    Memcpy(bulk::memcpy::Settings) by worked::run, of bulk::memcpy::DEFAULTS_TOML;
     /// Fills in user space: the library, the C library and perf's functions
-    #[command(after_help = bulk::MEMSET_EXAMPLES, args_override_self = true)]
-    Memset(Box<experiments::bulk::memset::Settings>),
+    #[command(after_help = bulk::memset::EXAMPLES)]
+    Memset(bulk::memset::Settings) by worked::run, of bulk::memset::DEFAULTS_TOML;
     /// Clearing and copying pages as a kernel does, then reading them back; and the fork() loop
-    #[command(after_help = pages::EXAMPLES, args_override_self = true)]
-    Pages(Box<experiments::bulk::pages::Settings>),
+    #[command(after_help = pages::EXAMPLES)]
+    Pages(bulk::pages::Settings) by pages::run, of bulk::pages::DEFAULTS_TOML;
     /// What copies, or sends, leave of the cache to other programs on this CPU
-    #[command(after_help = retention::EXAMPLES, args_override_self = true)]
-    Retention(Box<retention::RetentionArgs>),
+    #[command(after_help = retention::EXAMPLES)]
+    Retention(retention::RetentionArgs) by retention::run, of sends::retention::DEFAULTS_TOML;
     /// A matrix by rows and by columns, with normal and with non-temporal stores
-    #[command(after_help = bulk::ORDER_EXAMPLES, args_override_self = true)]
-    Order(Box<experiments::bulk::order::Settings>),
-    /// Print every experiment with its defaults
-    List,
-    /// The reading process of an experiment; not for people
-    #[command(hide = true)]
-    Reader,
-    /// The answering process of an experiment; not for people
-    #[command(hide = true)]
-    Server,
-    /// The copying process of an experiment; not for people
-    #[command(hide = true)]
-    Worker,
+    #[command(after_help = bulk::order::EXAMPLES)]
+    Order(bulk::order::Settings) by worked::run, of bulk::order::DEFAULTS_TOML;
 }
 
 /// The arguments that lead to a hidden process of an experiment: reader, server or worker.
@@ -104,26 +133,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     if !args.common.list {
         args.common.place.choose()?;
     }
-    let common = &args.common;
-    match args.experiment {
-        Experiment::Unix(args) => unix::run(common, &args),
-        Experiment::Http(args) => http::run(common, &args),
-        Experiment::App(args) => app::run(common, &args),
-        Experiment::Net(settings) => net::net(common, &settings),
-        Experiment::Pingpong(settings) => net::pingpong(common, &settings),
-        Experiment::Memcpy(settings) => bulk::memcpy(common, &settings),
-        Experiment::Memset(settings) => bulk::memset(common, &settings),
-        Experiment::Pages(settings) => pages::run(common, &settings),
-        Experiment::Retention(args) => retention::run(common, &args),
-        Experiment::Order(settings) => bulk::order(common, &settings),
-        Experiment::List => {
-            EXPERIMENTS.iter().for_each(|(experiment, _)| list(experiment));
-            Ok(ExitCode::SUCCESS)
-        }
-        Experiment::Reader => Ok(experiments::sends::run::reader::main()),
-        Experiment::Server => Ok(experiments::messages::run::server_main()),
-        Experiment::Worker => Ok(experiments::bulk::run::worker_main()),
-    }
+    args.experiment.run(&args.common)
 }
 
 /// Whether one of these modes is not available, or any is not in one cell: a family was asked for.
@@ -153,4 +163,17 @@ fn list(experiment: &ExperimentKind) {
 /// Why figures of this machine would be no timing.
 pub fn not_a_clock(why: &str) -> anyhow::Error {
     not_available(format!("what is measured here is not a timing ({why})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_of_their_experiments() {
+        for (experiment, defaults) in EXPERIMENTS {
+            let name = defaults.lines().find_map(|line| line.strip_prefix("name = "));
+            assert_eq!(name, Some(&*format!("{:?}", experiment.as_str())));
+        }
+    }
 }

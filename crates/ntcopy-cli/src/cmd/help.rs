@@ -3,7 +3,8 @@
 
 use clap::{Arg, Command};
 use ntcopy_bench::experiment::default_words;
-use ntcopy_bench::experiments::EXPERIMENTS;
+
+use super::bench::EXPERIMENTS;
 
 /// What a command is for.
 const GROUPS: [(&str, &[&str]); 3] = [

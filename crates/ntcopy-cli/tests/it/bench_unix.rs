@@ -159,7 +159,7 @@ fn the_default_place_is_below_the_data_directory() {
     let record = Record::read(entry.path()).unwrap();
     assert_eq!(entry.file_name().to_str(), Some(record.header.id.as_str()));
     assert!(stderr(&output).contains(&record.header.id), "the place is printed");
-    assert!(stderr(&output).contains("must not be touched again"), "the caveat is printed");
+    assert!(stderr(&output).contains("must not touch its buffer again"), "the caveat is printed");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::sample::{self, Times, pooled, quantile_ns};
 use super::{ByPair, Halves, LINE_BYTES, halves, median};
+use crate::experiments::{self, BesideLatencies, Experiment, experiment};
 use ntcopy_record::{
     COUNTED_PERMILLE, Counted, ExperimentKind, Params, Sample, add_counts, is_counting_mark, number,
 };
@@ -182,8 +183,8 @@ fn quantile_us(mode: &Figures, part: f64) -> Option<f64> {
 }
 
 /// A turn's own figure, whichever way is better.
-fn turn(experiment: &ExperimentKind, sample: &Sample) -> Option<f64> {
-    super::turns::figure(sample).filter(|_| *experiment == ExperimentKind::Try)
+fn turn(kind: &ExperimentKind, sample: &Sample) -> Option<f64> {
+    super::turns::figure(sample).filter(|_| experiment(kind).of == experiments::Of::Turns)
 }
 
 fn cpu_s_per_gb(sample: &Sample, processes: &[&str]) -> Option<f64> {
@@ -200,35 +201,24 @@ fn bytes_by(sample: &Sample, ns: u64) -> Option<f64> {
     (ns > 0 && sample.bytes > 0).then(|| sample.bytes as f64 * 1e9 / ns as f64)
 }
 
-/// What a schedule offers is no throughput, and its CPU time is that of waiting; large values
-/// beside it are one. Latencies are kept of what came on a schedule.
-fn is_offered(experiment: &ExperimentKind, sample: &Sample) -> bool {
-    *experiment != ExperimentKind::App && sample.series.contains_key("latency_ns")
+fn throughput(kind: &ExperimentKind, sample: &Sample) -> Option<f64> {
+    let counts = experiment(kind).beside_latencies == BesideLatencies::All;
+    let counts = counts || !has_latencies(sample);
+    bytes_by(sample, sample.elapsed_ns).filter(|_| counts)
 }
 
-fn throughput(experiment: &ExperimentKind, sample: &Sample) -> Option<f64> {
-    bytes_by(sample, sample.elapsed_ns).filter(|_| !is_offered(experiment, sample))
+fn has_latencies(sample: &Sample) -> bool {
+    sample.series.contains_key("latency_ns")
 }
 
 fn of_sends(_: &ExperimentKind, sample: &Sample) -> Option<f64> {
     bytes_by(sample, *sample.phases_ns.get("send")?)
 }
 
-fn per_cpu(experiment: &ExperimentKind, sample: &Sample) -> Option<f64> {
-    bytes_by(sample, servers_cpu_ns(experiment, sample)?)
-}
-
-/// CPU time of whoever serves, nanoseconds; none if it was not taken.
-fn servers_cpu_ns(experiment: &ExperimentKind, sample: &Sample) -> Option<u64> {
-    let processes: &[&str] = match experiment {
-        // Messages there and back come on no schedule, though their latencies are kept alike.
-        ExperimentKind::Pingpong => &["client_cpu", "server_cpu"],
-        _ if is_offered(experiment, sample) => return None,
-        ExperimentKind::App => &["server_cpu"],
-        ExperimentKind::Http => &["proxy_cpu", "backend_cpu"],
-        _ => &["client_cpu", "server_cpu"],
-    };
-    sample::cpu_ns(sample, processes)
+fn per_cpu(kind: &ExperimentKind, sample: &Sample) -> Option<f64> {
+    let Experiment { serving, beside_latencies, .. } = experiment(kind);
+    let counts = beside_latencies != BesideLatencies::Nothing || !has_latencies(sample);
+    bytes_by(sample, sample::cpu_ns(sample, serving).filter(|_| counts)?)
 }
 
 /// The time that this part of the answers did not exceed.

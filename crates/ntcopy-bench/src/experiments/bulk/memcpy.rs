@@ -6,9 +6,12 @@ use ntcopy_record::ExperimentKind;
 use ntcopy_record::units::Bytes;
 use serde::Deserialize;
 
+use super::Asked;
+use super::plan::{BulkCell, BulkPlan, Resources, check_sizes, threads, ways};
+use super::run::tuned_threshold_bytes;
+use super::task::{Heat, PAGE_BYTES, Pages, ReadBack, Task};
+use crate::c_library::Libc;
 use crate::experiment::{LINE_BYTES, one_of, size};
-use crate::experiments::bulk::plan::{BulkCell, BulkPlan, Resources, check_sizes, threads, ways};
-use crate::experiments::bulk::task::{Heat, PAGE_BYTES, Pages, ReadBack, Task};
 use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, or};
 
@@ -27,7 +30,23 @@ pub struct Defaults {
     pub pairs: u32,
 }
 
-crate::experiment::reads_defaults!("memcpy");
+crate::experiment::reads_defaults!("memcpy.toml");
+
+pub const EXAMPLES: &str = "\
+Examples:
+  ntcopy bench memcpy --quick                            20 cells, about a minute
+  ntcopy bench memcpy                                    all of them, about a quarter of an hour
+  ntcopy bench memcpy --size 256MiB --source cold --destination cold --threads 1
+  ntcopy bench memcpy --size 16MiB --modes ours,avx512-nt+t0,movdir64b+t0
+  ntcopy bench memcpy --offset 0,15,33 --read-back none,all --modes ours
+
+Hot: the same buffer in every call. Cold: the next one in a region of four times the last-level \
+cache (--region). Where the destination is cold, mode stream says the region's size as the total, \
+as a program does that streams.
+
+Modes beside libc: libc-tuned (glibc with the threshold that CPUID's cache size asks for), libpmem2, \
+llvm-libc and rte-memcpy (if they are there: scripts/copy-peers.sh), ours, stream (ours, in pieces of 64 KiB), and every path of the library by its \
+name. libc, as it is, is what all are compared with.";
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
@@ -70,9 +89,22 @@ pub struct Settings {
     pub quick: bool,
 }
 
+impl Asked for Settings {
+    const EXPERIMENT: ExperimentKind = ExperimentKind::Memcpy;
+
+    fn plan(&self, resources: &Resources) -> Result<BulkPlan, PlanError> {
+        let own = |libc: &Libc| libc.memcpy_nt_threshold_bytes;
+        plan(self, resources, tuned_threshold_bytes(self.tuned_threshold_bytes, own))
+    }
+
+    fn named(&self) -> &[String] {
+        &self.modes
+    }
+}
+
 /// Makes the plan. `tuned_threshold_bytes` is the C library's corrected threshold, where there is
 /// one.
-pub fn plan(
+fn plan(
     settings: &Settings,
     resources: &Resources,
     tuned_threshold_bytes: Option<u64>,

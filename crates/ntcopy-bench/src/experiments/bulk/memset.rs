@@ -6,9 +6,12 @@ use ntcopy::arch;
 use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
+use super::Asked;
+use super::plan::{BulkCell, BulkPlan, Resources, check_sizes, threads, ways};
+use super::run::tuned_threshold_bytes;
+use super::task::{Heat, Pages, Task, Way};
+use crate::c_library::Libc;
 use crate::experiment::{LINE_BYTES, size};
-use crate::experiments::bulk::plan::{BulkCell, BulkPlan, Resources, check_sizes, threads, ways};
-use crate::experiments::bulk::task::{Heat, Pages, Task, Way};
 use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, or};
 
@@ -25,7 +28,17 @@ pub struct Defaults {
     pub pairs: u32,
 }
 
-crate::experiment::reads_defaults!("memset");
+crate::experiment::reads_defaults!("memset.toml");
+
+pub const EXAMPLES: &str = "\
+Examples:
+  ntcopy bench memset --quick
+  ntcopy bench memset --size 512MiB --modes x86-64-movnt,clzero,ours
+  ntcopy bench memset --value 165                        a value that is not zero
+  ntcopy bench memset --modes libc-tuned --libc-threshold 4MiB   glibc with another threshold
+
+Every call fills the same memory, touched before. Functions that `perf bench mem memset` has \
+carry its names; libc is what all are compared with.";
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
@@ -56,9 +69,22 @@ pub struct Settings {
     pub quick: bool,
 }
 
+impl Asked for Settings {
+    const EXPERIMENT: ExperimentKind = ExperimentKind::Memset;
+
+    fn plan(&self, resources: &Resources) -> Result<BulkPlan, PlanError> {
+        let own = |libc: &Libc| libc.memset_nt_threshold_bytes;
+        plan(self, resources, tuned_threshold_bytes(self.tuned_threshold_bytes, own))
+    }
+
+    fn named(&self) -> &[String] {
+        &self.modes
+    }
+}
+
 /// Makes the plan. `tuned_threshold_bytes` is the C library's other threshold, where it has one for
 /// memset.
-pub fn plan(
+fn plan(
     settings: &Settings,
     resources: &Resources,
     tuned_threshold_bytes: Option<u64>,

@@ -10,9 +10,10 @@ use std::time::Duration;
 use ntcopy_record::ExperimentKind;
 use serde::Deserialize;
 
+use super::Asked;
+use super::plan::{BulkCell, BulkPlan, Resources, check_pages, ways};
+use super::task::{Action, PAGE_BYTES, PageWay, Pages, ReadBack, Task};
 use crate::experiment::{reads_defaults, size};
-use crate::experiments::bulk::plan::{BulkCell, BulkPlan, Resources, check_pages, ways};
-use crate::experiments::bulk::task::{Action, PAGE_BYTES, PageWay, Pages, ReadBack, Task};
 use crate::plan::error::check_pairs;
 use crate::plan::{PlanError, or};
 
@@ -39,7 +40,7 @@ pub struct PagesDefaults {
     pub sample_ms: u64,
 }
 
-reads_defaults!("pages");
+reads_defaults!("pages.toml");
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -81,27 +82,34 @@ fn mode_names() -> clap::builder::PossibleValuesParser {
     of_pages.chain(fork::ForkMode::ALL.iter().map(|mode| mode.as_str())).collect::<Vec<_>>().into()
 }
 
-/// Makes the plan of the form with pages.
-pub fn plan(settings: &Settings, resources: &Resources) -> Result<BulkPlan, PlanError> {
-    let all = defaults(settings.quick);
-    let defaults = &all.pages;
-    let buffers = buffers(settings, resources)?;
-    let any = Task::Pages { action: Action::Copy, read_back: ReadBack::None };
-    let ways = ways(&defaults.baseline, &or(&settings.modes, &defaults.peers), any)?;
-    let mut plan = BulkPlan::new(ExperimentKind::Pages, ways, Pages::Huge, resources);
-    plan.pairs = check_pairs(settings.pairs.unwrap_or(all.pairs))?;
-    plan.sample = Duration::from_millis(defaults.sample_ms);
-    plan.warm_up = Duration::from_millis(defaults.warm_up_ms);
-    for action in or(&settings.actions, &defaults.actions) {
-        for read_back in or(&settings.read_back, &defaults.read_back) {
-            for size_bytes in buffers.iter().copied() {
-                let source = if action == Action::Copy { size_bytes } else { 0 };
-                let task = Task::Pages { action, read_back };
-                plan.add(BulkCell::new(task, size_bytes, 1), source, size_bytes, resources);
+impl Asked for Settings {
+    const EXPERIMENT: ExperimentKind = ExperimentKind::Pages;
+
+    fn plan(&self, resources: &Resources) -> Result<BulkPlan, PlanError> {
+        let all = defaults(self.quick);
+        let defaults = &all.pages;
+        let buffers = buffers(self, resources)?;
+        let any = Task::Pages { action: Action::Copy, read_back: ReadBack::None };
+        let ways = ways(&defaults.baseline, &or(&self.modes, &defaults.peers), any)?;
+        let mut plan = BulkPlan::new(ExperimentKind::Pages, ways, Pages::Huge, resources);
+        plan.pairs = check_pairs(self.pairs.unwrap_or(all.pairs))?;
+        plan.sample = Duration::from_millis(defaults.sample_ms);
+        plan.warm_up = Duration::from_millis(defaults.warm_up_ms);
+        for action in or(&self.actions, &defaults.actions) {
+            for read_back in or(&self.read_back, &defaults.read_back) {
+                for size_bytes in buffers.iter().copied() {
+                    let source = if action == Action::Copy { size_bytes } else { 0 };
+                    let task = Task::Pages { action, read_back };
+                    plan.add(BulkCell::new(task, size_bytes, 1), source, size_bytes, resources);
+                }
             }
         }
+        Ok(plan)
     }
-    Ok(plan)
+
+    fn named(&self) -> &[String] {
+        &self.modes
+    }
 }
 
 /// The sizes of the buffer: those that were asked for; or the default ones, and one beyond the
@@ -130,7 +138,7 @@ mod tests {
 
     #[test]
     fn pages_are_asked_about_within_l1_within_l2_and_beyond_the_last_level_cache() {
-        let plan = plan(&Settings::default(), &test_resources(1, 64 * GIB)).unwrap();
+        let plan = Settings::default().plan(&test_resources(1, 64 * GIB)).unwrap();
         // Two actions, three ways to read back; three sizes and twice the 32 MiB of the cache.
         assert_eq!(plan.cells.len(), 2 * 3 * 4);
         assert_eq!(plan.ways[0].to_string(), "rep-b");
@@ -146,7 +154,7 @@ mod tests {
     #[test]
     fn a_copy_that_does_not_fit_is_left_out_and_the_clear_is_not() {
         let settings = Settings { buffer_bytes: vec![512 << 20], ..Default::default() };
-        let plan = plan(&settings, &test_resources(1, GIB)).unwrap();
+        let plan = settings.plan(&test_resources(1, GIB)).unwrap();
         let (kept, left): (Vec<&BulkCell>, Vec<&BulkCell>) =
             plan.cells.iter().partition(|cell| cell.left_out.is_none());
         assert_eq!((kept.len(), left.len()), (3, 3));
@@ -171,7 +179,7 @@ mod tests {
             let settings = Settings { buffer_bytes: vec![bytes], ..Default::default() };
             let error = fork::plan(&settings).unwrap_err().to_string();
             assert!(error.contains("--buffer"), "{error}");
-            assert_eq!(plan(&settings, &test_resources(1, GIB)).unwrap_err().to_string(), error);
+            assert_eq!(settings.plan(&test_resources(1, GIB)).unwrap_err().to_string(), error);
         }
     }
 }

@@ -16,7 +16,8 @@ mod worker;
 
 use memmap2::{Advice, MmapMut};
 
-use crate::experiments::bulk::plan::Resources;
+use super::plan::Resources;
+use crate::c_library::{Libc, corrected_threshold_bytes};
 use crate::run::{Failure, available_bytes, cpus, map, pattern};
 
 pub use message::Traffic;
@@ -43,6 +44,17 @@ pub fn resources() -> Result<Resources, Failure> {
         available_bytes: available_bytes(),
         llc_bytes: crate::cpu::detect().llc_bytes(),
     })
+}
+
+/// What was asked for, or what CPUID's cache asks glibc's threshold to be; none where there is no
+/// such threshold.
+pub(super) fn tuned_threshold_bytes(
+    asked: Option<u64>,
+    own: fn(&Libc) -> Option<u64>,
+) -> Option<u64> {
+    let libc = Libc::detect();
+    let from_cpuid = || crate::cpu::detect().l3_bytes().map(corrected_threshold_bytes);
+    asked.or_else(from_cpuid).filter(|bytes| *bytes > 0 && own(&libc).is_some())
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 mod sample;
 
-use ntcopy_record::Params;
+use ntcopy_record::{ExperimentKind, Params, Unavailable};
 use serde::Deserialize;
 
-use super::NetMode;
 use super::plan::{Between, Sides, fits_datagram};
+use super::{Asked, NetMode};
 use crate::experiment::{
     Family, Lengths, LoadForm, Rate, Times, one_of, reads_defaults, size, with_baseline,
 };
@@ -41,7 +41,26 @@ pub struct Defaults {
     pub open: Times,
 }
 
-reads_defaults!("net");
+reads_defaults!("net.toml");
+
+pub const EXAMPLES: &str = "\
+Examples:
+  ntcopy bench net --kernel um                       TCP and UDP, in the kernel with the flag
+  ntcopy bench net --kernel um --veth                the flag beside tx-nocache-copy, on devices
+  ntcopy bench net --veth --modes nocache            tx-nocache-copy on this kernel
+  ntcopy bench net --family tcp6 --request 64 --response 1MiB --connections 16 --rate off
+
+Each cell is measured twice. Without a pause, every connection asks again as soon as it is \
+answered: transactions per second, CPU time of client and server for each, and how long each took. On \
+a schedule, requests come at an offered rate, the same in every mode, whether or not others have \
+been answered: how long does a response take, from the moment its request was due?
+
+Modes: plain (the baseline), hinted (with MSG_NTCOPY); with --veth also nocache, the feature tx-nocache-copy of both devices. Both \
+sides send alike.
+
+--veth puts client and server into two network namespaces that this program makes, joined by a pair \
+of devices for each mode. They have no names and end with the program; the namespace it was started \
+in is not touched. This takes root, or a system that lets users make namespaces.";
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]
@@ -141,28 +160,39 @@ impl NetPlan {
     }
 }
 
-pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<NetPlan, PlanError> {
-    let defaults = defaults(settings.quick);
-    let pairs = check_pairs(settings.pairs.unwrap_or(defaults.pairs))?;
-    let rate = settings.rate.unwrap_or(defaults.rate);
-    let cells = cells(settings, rate)?;
-    let sides = Sides {
-        modes: modes(settings)?,
-        between: match settings.veth {
-            true => Between::Veth { mtu_bytes: defaults.mtu_bytes },
-            false => Between::Loopback,
-        },
-        families: cells.iter().map(|cell| cell.family).collect(),
-        connections: cells.iter().map(|cell| cell.connections).max().unwrap_or(0),
-        places: places(&settings.cpus, cpus, TWO_CPUS)?,
-        pairs,
-    };
-    Ok(NetPlan {
-        cells,
-        sides,
-        rate,
-        lengths: Lengths { closed: defaults.closed, open: defaults.open },
-    })
+impl Asked for Settings {
+    const EXPERIMENT: ExperimentKind = ExperimentKind::Net;
+
+    type Plan = NetPlan;
+
+    fn plan(&self, cpus: &Cpus) -> Result<NetPlan, PlanError> {
+        let defaults = defaults(self.quick);
+        let pairs = check_pairs(self.pairs.unwrap_or(defaults.pairs))?;
+        let rate = self.rate.unwrap_or(defaults.rate);
+        let cells = cells(self, rate)?;
+        let sides = Sides {
+            modes: modes(self)?,
+            between: match self.veth {
+                true => Between::Veth { mtu_bytes: defaults.mtu_bytes },
+                false => Between::Loopback,
+            },
+            families: cells.iter().map(|cell| cell.family).collect(),
+            connections: cells.iter().map(|cell| cell.connections).max().unwrap_or(0),
+            places: places(&self.cpus, cpus, TWO_CPUS)?,
+            pairs,
+        };
+        Ok(NetPlan {
+            cells,
+            sides,
+            rate,
+            lengths: Lengths { closed: defaults.closed, open: defaults.open },
+        })
+    }
+
+    /// One that says nothing of one family may well be had in another.
+    fn names(&self, missing: &Unavailable) -> bool {
+        missing.cell.is_none() && self.modes.iter().any(|mode| mode.as_str() == missing.mode)
+    }
 }
 
 /// The baseline, and what was asked for or is measured by default.

@@ -4,12 +4,12 @@ mod sample;
 
 use std::time::Duration;
 
-use ntcopy_record::Params;
 use ntcopy_record::units::Bytes;
+use ntcopy_record::{ExperimentKind, Params, Unavailable};
 use serde::Deserialize;
 
-use super::NetMode;
 use super::plan::{Between, Sides, fits_datagram};
+use super::{Asked, NetMode};
 use crate::experiment::{Family, one_of, reads_defaults, size, with_baseline};
 use crate::plan::error::{TWO_CPUS, check_pairs, check_sizes, places};
 use crate::plan::{Cpus, PlanError, or, params};
@@ -35,7 +35,19 @@ pub struct Defaults {
     pub pairs: u32,
 }
 
-reads_defaults!("pingpong");
+reads_defaults!("pingpong.toml");
+
+pub const EXAMPLES: &str = "\
+Examples:
+  ntcopy bench pingpong --kernel um                          in the kernel with the flag
+  ntcopy bench pingpong --family udp --message 256 --duration 10 --modes plain
+  ntcopy bench pingpong --family tcp --message 14000,60000 --cpus 0,1
+
+A message goes, comes back, and the next one goes, as `sockperf ping-pong` does it. A latency is \
+half of a round trip's time. Modes are compared by interleaved samples.
+
+Modes: plain (the baseline), hinted (with MSG_NTCOPY). Both sides send alike. Messages below a page are never \
+copied non-temporally: there the modes show what asking costs.";
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq)]
@@ -99,37 +111,47 @@ impl PingPongPlan {
     }
 }
 
-pub fn plan(settings: &Settings, cpus: &Cpus) -> Result<PingPongPlan, PlanError> {
-    let defaults = defaults(settings.quick);
-    let pairs = check_pairs(settings.pairs.unwrap_or(defaults.pairs))?;
-    let duration = match settings.duration_s {
-        None => Duration::from_millis(defaults.duration_ms),
-        Some(seconds) if (SHORTEST_S..=LONGEST_S).contains(&seconds) => {
-            Duration::from_secs_f64(seconds)
+impl Asked for Settings {
+    const EXPERIMENT: ExperimentKind = ExperimentKind::Pingpong;
+
+    type Plan = PingPongPlan;
+
+    fn plan(&self, cpus: &Cpus) -> Result<PingPongPlan, PlanError> {
+        let defaults = defaults(self.quick);
+        let pairs = check_pairs(self.pairs.unwrap_or(defaults.pairs))?;
+        let duration = match self.duration_s {
+            None => Duration::from_millis(defaults.duration_ms),
+            Some(seconds) if (SHORTEST_S..=LONGEST_S).contains(&seconds) => {
+                Duration::from_secs_f64(seconds)
+            }
+            Some(seconds) => {
+                return Err(format!("--duration {seconds}: seconds, from 0.05 to 86400").into());
+            }
+        };
+        let asked = or(&self.modes, &defaults.modes);
+        if asked.contains(&NetMode::Nocache) {
+            return Err(PlanError::no_device("`ntcopy bench net --veth` has one"));
         }
-        Some(seconds) => {
-            return Err(format!("--duration {seconds}: seconds, from 0.05 to 86400").into());
-        }
-    };
-    let asked = or(&settings.modes, &defaults.modes);
-    if asked.contains(&NetMode::Nocache) {
-        return Err(PlanError::no_device("`ntcopy bench net --veth` has one"));
+        let cells = cells(self)?;
+        let sides = Sides {
+            modes: with_baseline(NetMode::Plain, &asked),
+            between: Between::Loopback,
+            families: cells.iter().map(|cell| cell.family).collect(),
+            connections: 1,
+            places: places(&self.cpus, cpus, TWO_CPUS)?,
+            pairs,
+        };
+        Ok(PingPongPlan {
+            cells,
+            sides,
+            sample: duration / pairs,
+            warm_up: Duration::from_millis(defaults.warm_up_ms),
+        })
     }
-    let cells = cells(settings)?;
-    let sides = Sides {
-        modes: with_baseline(NetMode::Plain, &asked),
-        between: Between::Loopback,
-        families: cells.iter().map(|cell| cell.family).collect(),
-        connections: 1,
-        places: places(&settings.cpus, cpus, TWO_CPUS)?,
-        pairs,
-    };
-    Ok(PingPongPlan {
-        cells,
-        sides,
-        sample: duration / pairs,
-        warm_up: Duration::from_millis(defaults.warm_up_ms),
-    })
+
+    fn names(&self, missing: &Unavailable) -> bool {
+        self.modes.iter().any(|mode| mode.as_str() == missing.mode)
+    }
 }
 
 fn cells(settings: &Settings) -> Result<Vec<PingPongCell>, PlanError> {
@@ -157,7 +179,7 @@ mod tests {
     use super::*;
 
     fn made(settings: &Settings) -> Result<PingPongPlan, PlanError> {
-        plan(settings, &Cpus::two())
+        settings.plan(&Cpus::two())
     }
 
     #[test]

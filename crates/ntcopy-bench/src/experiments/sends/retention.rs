@@ -23,7 +23,7 @@ pub struct Defaults {
     pub sample_ms: u64,
 }
 
-reads_defaults!("retention");
+reads_defaults!("retention.toml");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]

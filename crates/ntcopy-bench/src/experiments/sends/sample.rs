@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use memmap2::MmapMut;
+use ntcopy_judge::modes;
 use ntcopy_judge::stats::{THROUGHPUT, rate};
 use ntcopy_record::units::Bytes;
 use ntcopy_record::{ExperimentKind, Sample};
@@ -23,7 +24,8 @@ impl Experiment for SendsPlan {
     }
 
     fn caveats(&self) -> Vec<String> {
-        self.modes.iter().filter_map(|mode| mode.caveat()).map(str::to_owned).collect()
+        let caveat = |mode: &Mode| Some(format!("{mode} {}", modes::caveat(mode.as_str())?));
+        self.modes.iter().filter_map(caveat).collect()
     }
 
     fn measure(&self, context: Context<'_>) -> Result<Outcome, MeasureError> {

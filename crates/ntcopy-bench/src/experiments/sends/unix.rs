@@ -58,7 +58,7 @@ pub struct FreeDefaults {
     pub sample_ms: u64,
 }
 
-reads_defaults!("unix");
+reads_defaults!("unix.toml");
 
 /// What a user asks for; what is left open comes from [`defaults`].
 #[derive(clap::Args, Debug, Clone, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use ntcopy_bench::guest::against::{self, Against, AgainstError};
 use ntcopy_bench::guest::{GuestError, Request};
 use ntcopy_kernel::Kind;
-use ntcopy_record::Record;
+use ntcopy_record::{Mode, Record, Sends};
 
 use super::args::Common;
 use super::boot;
@@ -102,9 +102,12 @@ impl KernelPair<'_> {
 
     /// Whether the question is one.
     pub fn check(&self) -> anyhow::Result<()> {
-        let known = ["plain", "hinted", "sendfile", "vmsplice"];
+        let is_known = |mode: &String| {
+            let sends = Mode::named(mode).sends;
+            matches!(sends, Sends::Plain | Sends::Hinted | Sends::CopiesNothing)
+        };
         let pairs = self.pairs();
-        let unknown = self.asked.iter().find(|mode| !known.contains(&mode.as_str()));
+        let unknown = self.asked.iter().find(|mode| !is_known(mode));
         let why = match self.against {
             Against::Stock if unknown.is_some() => {
                 let mode = unknown.map(String::as_str).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ntcopy_bench::experiments::bulk::pages::fork;
-use ntcopy_bench::experiments::bulk::pages::{self, Form, Settings};
+use ntcopy_bench::experiments::bulk::pages::{Form, Settings};
 use ntcopy_kernel::Kind;
 use ntcopy_record::ExperimentKind;
 
@@ -48,9 +48,7 @@ pub fn run(common: &Common, settings: &Settings) -> anyhow::Result<ExitCode> {
         return Err(usage(why));
     }
     if settings.form == Form::Pages {
-        return super::bulk::run(common, &ExperimentKind::Pages, &settings.modes, &|resources| {
-            pages::plan(settings, resources)
-        });
+        return super::worked::run(common, settings);
     }
     // Inside the kernel that was booted it is the host's.
     if !common.place.measure_only && Kind::parse(&common.place.kernel).ok() != Some(Kind::Um) {

@@ -1,7 +1,7 @@
 use super::*;
 
 fn made(settings: &Settings) -> NetPlan {
-    plan(settings, &Cpus::two()).unwrap()
+    settings.plan(&Cpus::two()).unwrap()
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn the_devices_own_way_is_measured_where_there_are_devices() {
     let params = plan.params(&plan.cells[0], None);
     assert_eq!((&params["between"], &params["mtu_bytes"]), (&"veth".into(), &1500.into()));
     let settings = Settings { modes: vec![NetMode::Nocache], ..Settings::default() };
-    assert_eq!(super::plan(&settings, &Cpus::two()), Err(PlanError::no_device(WITH_VETH)));
+    assert_eq!(settings.plan(&Cpus::two()), Err(PlanError::no_device(WITH_VETH)));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn sizes_and_connections_multiply_and_a_rate_of_off_leaves_latencies_out() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let refused = |settings: Settings| super::plan(&settings, &Cpus::two()).unwrap_err();
+    let refused = |settings: Settings| settings.plan(&Cpus::two()).unwrap_err();
     let all = Settings::default;
     assert_eq!(refused(Settings { request_bytes: vec![0], ..all() }), PlanError::zero("request"));
     let cpus = refused(Settings { cpus: vec![0, 1, 0], ..all() }).to_string();
