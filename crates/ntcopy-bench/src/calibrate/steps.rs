@@ -161,7 +161,8 @@ fn copy_sizes(meter: &mut Meter<'_>, sizes: &[u64], policy: &mut Policy) -> Resu
     };
     let rep = Way::Copy(Path::of(Method::RepMovsb));
     // What is copied and what becomes of it both want resources.
-    let found = by_size(meter, sizes, least_bytes(l2_bytes() / 2), &ANY, rep, &whole)?;
+    let least_bytes = least_bytes(l2_bytes() / 2);
+    let found = BySize { sizes, least_bytes, tasks: &ANY, rep, nontemporal: &whole }.find(meter)?;
     policy.copy_nontemporal_from_bytes = safe_from(&found.scores(f64::min), LOSS).unwrap_or(NEVER);
     (policy.rep_movsb_from_bytes, policy.rep_movsb_below_bytes) = found.rep;
     Ok(())
@@ -208,7 +209,9 @@ fn fill_sizes(meter: &mut Meter<'_>, sizes: &[u64], policy: &mut Policy) -> Resu
     let tasks = [task(Heat::Hot), task(Heat::Cold)];
     let rep = Way::Fill(Method::RepStosb);
     let nontemporal = |_| Way::Fill(policy.zero_method);
-    let found = by_size(meter, sizes, least_bytes(l2_bytes()), &tasks, rep, &nontemporal)?;
+    let least_bytes = least_bytes(l2_bytes());
+    let by_size = BySize { sizes, least_bytes, tasks: &tasks, rep, nontemporal: &nontemporal };
+    let found = by_size.find(meter)?;
     // The library can't know whether a buffer was used before.
     let scores = found.scores(|used, fresh| (used * fresh).sqrt());
     policy.fill_nontemporal_from_bytes = from_size(&scores).unwrap_or(NEVER);
@@ -230,34 +233,40 @@ impl Found {
     }
 }
 
-/// Compares libc, `rep` and the non-temporal way at each size in the first task, and libc and the
-/// last in the others. Below `least_bytes` only the first two: what fits level 2 stays there,
-/// whatever would be faster this once.
-fn by_size(
-    meter: &mut Meter<'_>,
-    sizes: &[u64],
+/// What is compared at each of several sizes.
+struct BySize<'a> {
+    sizes: &'a [u64],
+    /// Below it nothing is non-temporal: what fits level 2 stays there, whatever would be faster this
+    /// once.
     least_bytes: u64,
-    tasks: &[Task],
+    tasks: &'a [Task],
     rep: Way,
-    nontemporal: &dyn Fn(u64) -> Way,
-) -> Result<Found, Failure> {
-    let (mut gains, mut reps) = (Vec::new(), Vec::new());
-    for size in sizes.iter().copied() {
-        let mut ways = vec![Way::Libc, rep];
-        if size >= least_bytes {
-            ways.push(nontemporal(size));
+    nontemporal: &'a dyn Fn(u64) -> Way,
+}
+
+impl BySize<'_> {
+    /// Compares libc, `rep` and the non-temporal way in the first task, and libc and the last in the
+    /// others.
+    fn find(&self, meter: &mut Meter<'_>) -> Result<Found, Failure> {
+        let (mut gains, mut reps) = (Vec::new(), Vec::new());
+        for size in self.sizes.iter().copied() {
+            let mut ways = vec![Way::Libc, self.rep];
+            if size >= self.least_bytes {
+                ways.push((self.nontemporal)(size));
+            }
+            let used = meter.compare(self.tasks[0], size, &ways)?;
+            reps.push((size, interval(&ratios(&used[1], &used[0]), MISSES_PERMILLE).0));
+            let Some(ours) = used.get(2) else { continue };
+            let mut at_best = vec![most(ours, &used[0])];
+            for task in &self.tasks[1..] {
+                let ways = [Way::Libc, (self.nontemporal)(size)];
+                let rates = meter.compare(*task, size, &ways)?;
+                at_best.push(most(&rates[1], &rates[0]));
+            }
+            gains.push((size, at_best));
         }
-        let used = meter.compare(tasks[0], size, &ways)?;
-        reps.push((size, interval(&ratios(&used[1], &used[0]), MISSES_PERMILLE).0));
-        let Some(ours) = used.get(2) else { continue };
-        let mut at_best = vec![most(ours, &used[0])];
-        for task in &tasks[1..] {
-            let rates = meter.compare(*task, size, &[Way::Libc, nontemporal(size)])?;
-            at_best.push(most(&rates[1], &rates[0]));
-        }
-        gains.push((size, at_best));
+        Ok(Found { gains, rep: rep_range(&reps) })
     }
-    Ok(Found { gains, rep: rep_range(&reps) })
 }
 
 /// The upper end of the interval of ours relative to theirs.

@@ -52,10 +52,6 @@ impl PlanError {
         format!("--dataset {dataset}: smaller than one object of {object}").into()
     }
 
-    pub(crate) fn small_hot_set() -> PlanError {
-        "--hot-set: at least two cache lines, 128 bytes".to_owned().into()
-    }
-
     /// `say` is how to get a device.
     pub(crate) fn no_device(say: &str) -> PlanError {
         format!(

@@ -186,6 +186,14 @@ pub struct Groups<'a, M> {
     pub pairs: u32,
 }
 
+/// A cell whose samples are taken.
+struct Sampled<'a> {
+    cell: u32,
+    /// What the user is told of it.
+    what: String,
+    pairs: Pairs<'a>,
+}
+
 /// The time there is, and the cells that share what is left of it.
 struct Budget {
     until: Instant,
@@ -344,22 +352,23 @@ impl<'a> Recording<'a> {
         mut groups: Groups<'_, L::Mode>,
     ) -> Result<(), Halt> {
         let until = self.budget.as_ref().map(Budget::share);
-        let (baseline, cells) = (self.baseline.clone(), groups.cells);
-        let mut sampled: Vec<Pairs<'_>> =
-            cells.iter().map(|_| Pairs::new(groups.pairs, &baseline)).collect();
+        let baseline = self.baseline.clone();
+        let sampled = |(cell, what): &(u32, &'_ str)| Sampled {
+            cell: *cell,
+            what: (*what).to_owned(),
+            pairs: Pairs::new(groups.pairs, &baseline),
+        };
+        let mut cells: Vec<Sampled<'_>> = groups.cells.iter().map(sampled).collect();
         for pair in 0.. {
             let is_over = match until {
                 None => pair >= groups.pairs,
-                Some(until) => {
-                    self.is_last_look(cells, &mut sampled, pair, Instant::now() >= until)?
-                }
+                Some(until) => self.is_last_look(&mut cells, pair, Instant::now() >= until)?,
             };
             if is_over {
                 break;
             }
-            for ((cell, what), sampled) in cells.iter().zip(&mut sampled) {
-                let at = At { cell: *cell, pair, position: 0 };
-                self.group(lanes, &mut groups, at, what, sampled)?;
+            for cell in &mut cells {
+                self.group(lanes, &mut groups, pair, cell)?;
             }
         }
         Ok(())
@@ -368,17 +377,16 @@ impl<'a> Recording<'a> {
     /// Whether the look after so many pairs is the last one, at every cell; then it is in the record.
     fn is_last_look(
         &mut self,
-        cells: &[(u32, &str)],
-        sampled: &mut [Pairs<'_>],
+        cells: &mut [Sampled<'_>],
         pairs: u32,
         is_time_up: bool,
     ) -> Result<bool, WriteError> {
         let looks: Vec<LastLook> =
-            sampled.iter_mut().filter_map(|sampled| sampled.last(pairs, is_time_up)).collect();
+            cells.iter_mut().filter_map(|cell| cell.pairs.last(pairs, is_time_up)).collect();
         if looks.len() < cells.len() {
             return Ok(false);
         }
-        for ((cell, _), LastLook { misses_permille, end }) in cells.iter().zip(looks) {
+        for (Sampled { cell, .. }, LastLook { misses_permille, end }) in cells.iter().zip(looks) {
             self.writer.line(&Line::Look(Look { cell: *cell, pairs, misses_permille, end }))?;
         }
         Ok(true)
@@ -389,17 +397,17 @@ impl<'a> Recording<'a> {
         &mut self,
         lanes: &mut L,
         groups: &mut Groups<'_, L::Mode>,
-        at: At,
-        what: &str,
-        sampled: &mut Pairs<'_>,
+        pair: u32,
+        sampled: &mut Sampled<'_>,
     ) -> Result<(), Halt> {
+        let at = At { cell: sampled.cell, pair, position: 0 };
         let order = group_order(groups.modes, at.pair);
         let is_alive = |mode: &L::Mode| groups.alive.contains(mode);
         let mut alive = order.iter().copied().filter(is_alive).collect();
         lanes.begin_group(at, &mut alive, self)?;
         groups.alive = alive;
         for (position, mode) in (0..).zip(order) {
-            self.at(what);
+            self.at(&sampled.what);
             // The time of a budget has more samples than were expected.
             if at.pair < groups.pairs {
                 self.step();
@@ -411,7 +419,7 @@ impl<'a> Recording<'a> {
             match lanes.sample(mode, at) {
                 Ok(sample) => {
                     if let Some(figure) = lanes.figure(&sample) {
-                        sampled.add(&sample.mode, at.pair, figure);
+                        sampled.pairs.add(&sample.mode, at.pair, figure);
                     }
                     self.sample(sample)?;
                 }

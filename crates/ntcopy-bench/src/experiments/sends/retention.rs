@@ -142,7 +142,7 @@ fn cell(
 fn hot_sets(settings: &Settings) -> Result<Vec<u64>, PlanError> {
     let asked = or(&settings.hot_set_bytes, &[defaults(settings.quick).hot_set_bytes]);
     if asked.iter().any(|bytes| *bytes < 2 * LINE_BYTES) {
-        return Err(PlanError::small_hot_set());
+        return Err(PlanError::from("--hot-set: at least two cache lines, 128 bytes".to_owned()));
     }
     Ok(asked.into_iter().map(|bytes| bytes / LINE_BYTES * LINE_BYTES).collect())
 }

@@ -19,7 +19,7 @@ use rustix::pipe::SpliceFlags;
 use super::message::{Order, Reply};
 use crate::experiment::DATAGRAM_BYTES;
 use crate::run::process::{self, Trouble};
-use crate::run::{Failure, Pipe, Sink, cpus, datagram, pattern};
+use crate::run::{Pipe, Sink, cpus, datagram, pattern};
 
 /// Runs the reading process until the line is closed.
 ///
@@ -37,10 +37,11 @@ fn carry_out(
     carried: Vec<OwnedFd>,
 ) -> Result<Reply, Trouble> {
     if let Order::SetUp { cpu, pipe_bytes, pipe_exact, datagrams, patience_ms } = order {
+        cpus::pin(cpu)?;
+        let sink = Sink::new(Pipe::new(pipe_bytes, pipe_exact)?)?;
+        let pipe_bytes = sink.pipe.bytes;
         let patience = Duration::from_millis(patience_ms);
-        let new = Reader::new(cpu, pipe_bytes, pipe_exact, datagrams, patience)?;
-        let pipe_bytes = new.sink.pipe.bytes;
-        *reader = Some(new);
+        *reader = Some(Reader { sockets: Vec::new(), sink, datagrams, patience });
         return Ok(Reply::Ready { pipe_bytes });
     }
     let reader = reader.as_mut().ok_or_else(|| "an order before SetUp".to_owned())?;
@@ -65,18 +66,6 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(
-        cpu: u32,
-        pipe_bytes: u64,
-        exact: bool,
-        datagrams: bool,
-        patience: Duration,
-    ) -> Result<Reader, Failure> {
-        cpus::pin(cpu)?;
-        let sink = Sink::new(Pipe::new(pipe_bytes, exact)?)?;
-        Ok(Reader { sockets: Vec::new(), sink, datagrams, patience })
-    }
-
     fn take_sockets(&mut self, count: u32, carried: Vec<OwnedFd>) -> Result<(), String> {
         if carried.len() != count as usize {
             return Err(format!(
