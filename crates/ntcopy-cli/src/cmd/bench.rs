@@ -4,13 +4,13 @@ mod against;
 mod app;
 mod args;
 mod boot;
+mod client_server;
 mod http;
 mod launch;
 mod pages;
 mod retention;
-mod served;
 mod unix;
-mod worked;
+mod user_space;
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -103,16 +103,16 @@ experiments! {
     App(app::AppArgs) by app::run, of experiments::app::DEFAULTS_TOML;
     /// Client and server: requests and responses over TCP and UDP, tx-nocache-copy, the hint
     #[command(after_help = messages::net::EXAMPLES)]
-    Net(messages::net::Settings) by served::run, of messages::net::DEFAULTS_TOML;
+    Net(messages::net::Settings) by client_server::run, of messages::net::DEFAULTS_TOML;
     /// One message there and back at a time: half of the round trip
     #[command(after_help = messages::pingpong::EXAMPLES)]
-    Pingpong(messages::pingpong::Settings) by served::run, of messages::pingpong::DEFAULTS_TOML;
+    Pingpong(messages::pingpong::Settings) by client_server::run, of messages::pingpong::DEFAULTS_TOML;
     /// Copies in user space: the library against every other, by size, hot and cold
     #[command(after_help = bulk::memcpy::EXAMPLES)]
-    Memcpy(bulk::memcpy::Settings) by worked::run, of bulk::memcpy::DEFAULTS_TOML;
+    Memcpy(bulk::memcpy::Settings) by user_space::run, of bulk::memcpy::DEFAULTS_TOML;
     /// Fills in user space: the library, the C library and perf's functions
     #[command(after_help = bulk::memset::EXAMPLES)]
-    Memset(bulk::memset::Settings) by worked::run, of bulk::memset::DEFAULTS_TOML;
+    Memset(bulk::memset::Settings) by user_space::run, of bulk::memset::DEFAULTS_TOML;
     /// Clearing and copying pages as a kernel does, then reading them back; and the fork() loop
     #[command(after_help = pages::EXAMPLES)]
     Pages(bulk::pages::Settings) by pages::run, of bulk::pages::DEFAULTS_TOML;
@@ -121,7 +121,7 @@ experiments! {
     Retention(retention::RetentionArgs) by retention::run, of sends::retention::DEFAULTS_TOML;
     /// A matrix by rows and by columns, with normal and with non-temporal stores
     #[command(after_help = bulk::order::EXAMPLES)]
-    Order(bulk::order::Settings) by worked::run, of bulk::order::DEFAULTS_TOML;
+    Order(bulk::order::Settings) by user_space::run, of bulk::order::DEFAULTS_TOML;
 }
 
 /// The arguments that lead to a hidden process of an experiment: reader, server or worker.

@@ -48,7 +48,7 @@ pub fn run(common: &Common, settings: &Settings) -> anyhow::Result<ExitCode> {
         return Err(usage(why));
     }
     if settings.form == Form::Pages {
-        return super::worked::run(common, settings);
+        return super::user_space::run(common, settings);
     }
     // Inside the kernel that was booted it is the host's.
     if !common.place.measure_only && Kind::parse(&common.place.kernel).ok() != Some(Kind::Um) {
