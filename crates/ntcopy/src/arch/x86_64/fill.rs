@@ -80,200 +80,126 @@ unsafe fn around(to: *mut u8, value: u8, len_bytes: usize, lines: unsafe fn(*mut
     }
 }
 
-/// A way to fill: a function of its name around the one that stores lines.
+/// A way to fill: a loop of the instructions that store one line, and what is around all lines.
+/// What goes before the loop and behind it, and its operands, are the way's own; `word` is the
+/// value, eight times.
 macro_rules! way {
-    ($name:ident, $lines:ident) => {
+    ($(#[$doc:meta])* $name:ident($word:ident)
+     $before:literal loop [$($store:literal),+] $after:literal $($operands:tt)+) => {
+        $(#[$doc])*
+        ///
         /// See [`FillFn`].
         unsafe fn $name(to: *mut u8, value: u8, len_bytes: usize) {
+            unsafe fn lines(to: *mut u8, $word: u64, lines: usize) {
+                // SAFETY: the caller guarantees the instructions, and so many lines, at least one,
+                // aligned; the loop ends after as many.
+                unsafe {
+                    asm!(
+                        $before,
+                        "2:",
+                        $($store,)+
+                        "add {to}, 64",
+                        "dec {lines}",
+                        "jnz 2b",
+                        $after,
+                        to = inout(reg) to => _,
+                        lines = inout(reg) lines => _,
+                        $($operands)+,
+                        options(nostack),
+                    );
+                }
+            }
             // SAFETY: the caller guarantees the instructions, the memory and the fence.
-            unsafe { around(to, value, len_bytes, $lines) }
+            unsafe { around(to, value, len_bytes, lines) }
         }
     };
 }
 
-#[cfg(miri)]
-way!(plain, plain_lines);
-way!(movnti, movnti_lines);
-way!(sse2, sse2_lines);
-way!(avx2, avx2_lines);
-way!(avx512, avx512_lines);
-way!(movdir64b, movdir64b_lines);
-way!(clzero, clzero_lines);
-
-/// Normal stores.
-///
-/// # Safety
-///
-/// `to` is aligned to a line, and `lines` lines from it on are valid for writes.
-#[cfg(miri)]
-unsafe fn plain_lines(to: *mut u8, word: u64, lines: usize) {
-    for line in 0..lines {
-        // SAFETY: the caller guarantees the lines.
-        unsafe { to.cast::<Line>().add(line).write(Line([word; 8])) }
-    }
+way! {
+    /// MOVNTI, 8 bytes: a line is eight stores, back to back.
+    movnti(word) "" loop [
+        "movnti [{to}], {word}",
+        "movnti [{to} + 8], {word}",
+        "movnti [{to} + 16], {word}",
+        "movnti [{to} + 24], {word}",
+        "movnti [{to} + 32], {word}",
+        "movnti [{to} + 40], {word}",
+        "movnti [{to} + 48], {word}",
+        "movnti [{to} + 56], {word}"
+    ] ""
+    word = in(reg) word
 }
 
-/// MOVNTI, 8 bytes: a line is eight stores, back to back.
-///
-/// # Safety
-///
-/// - The CPU has the instructions.
-/// - `to` is aligned to a line, and `lines` lines from it on, at least one, are valid for writes.
-unsafe fn movnti_lines(to: *mut u8, word: u64, lines: usize) {
-    // SAFETY: the caller guarantees the instructions and the lines; the loop ends after as many.
-    unsafe {
-        asm!(
-            "2:",
-            "movnti [{to}], {word}",
-            "movnti [{to} + 8], {word}",
-            "movnti [{to} + 16], {word}",
-            "movnti [{to} + 24], {word}",
-            "movnti [{to} + 32], {word}",
-            "movnti [{to} + 40], {word}",
-            "movnti [{to} + 48], {word}",
-            "movnti [{to} + 56], {word}",
-            "add {to}, 64",
-            "dec {lines}",
-            "jnz 2b",
-            to = inout(reg) to => _,
-            lines = inout(reg) lines => _,
-            word = in(reg) word,
-            options(nostack),
-        );
-    }
+way! {
+    /// MOVNTDQ, 16 bytes: a line is four stores, back to back.
+    sse2(word) "movq xmm0, {word}\npunpcklqdq xmm0, xmm0" loop [
+        "movntdq [{to}], xmm0",
+        "movntdq [{to} + 16], xmm0",
+        "movntdq [{to} + 32], xmm0",
+        "movntdq [{to} + 48], xmm0"
+    ] ""
+    word = in(reg) word, out("xmm0") _
 }
 
-/// MOVNTDQ, 16 bytes: a line is four stores, back to back.
-///
-/// # Safety
-///
-/// - The CPU has the instructions.
-/// - `to` is aligned to a line, and `lines` lines from it on, at least one, are valid for writes.
-unsafe fn sse2_lines(to: *mut u8, word: u64, lines: usize) {
-    // SAFETY: the caller guarantees the instructions and the lines; the loop ends after as many.
-    unsafe {
-        asm!(
-            "movq xmm0, {word}",
-            "punpcklqdq xmm0, xmm0",
-            "2:",
-            "movntdq [{to}], xmm0",
-            "movntdq [{to} + 16], xmm0",
-            "movntdq [{to} + 32], xmm0",
-            "movntdq [{to} + 48], xmm0",
-            "add {to}, 64",
-            "dec {lines}",
-            "jnz 2b",
-            to = inout(reg) to => _,
-            lines = inout(reg) lines => _,
-            word = in(reg) word,
-            out("xmm0") _,
-            options(nostack),
-        );
-    }
+way! {
+    /// VMOVNTDQ, 32 bytes: a line is two stores, back to back.
+    avx2(word) "vmovq xmm0, {word}\nvpbroadcastq ymm0, xmm0" loop [
+        "vmovntdq [{to}], ymm0",
+        "vmovntdq [{to} + 32], ymm0"
+    ] "vzeroupper"
+    word = in(reg) word,
+    out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _, out("ymm4") _, out("ymm5") _,
+    out("ymm6") _, out("ymm7") _, out("ymm8") _, out("ymm9") _, out("ymm10") _, out("ymm11") _,
+    out("ymm12") _, out("ymm13") _, out("ymm14") _, out("ymm15") _
 }
 
-/// VMOVNTDQ, 32 bytes: a line is two stores, back to back.
-///
-/// # Safety
-///
-/// - The CPU has the instructions.
-/// - `to` is aligned to a line, and `lines` lines from it on, at least one, are valid for writes.
-unsafe fn avx2_lines(to: *mut u8, word: u64, lines: usize) {
-    // SAFETY: the caller guarantees the instructions and the lines; the loop ends after as many.
-    unsafe {
-        asm!(
-            "vmovq xmm0, {word}",
-            "vpbroadcastq ymm0, xmm0",
-            "2:",
-            "vmovntdq [{to}], ymm0",
-            "vmovntdq [{to} + 32], ymm0",
-            "add {to}, 64",
-            "dec {lines}",
-            "jnz 2b",
-            "vzeroupper",
-            to = inout(reg) to => _,
-            lines = inout(reg) lines => _,
-            word = in(reg) word,
-            out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _, out("ymm4") _,
-            out("ymm5") _, out("ymm6") _, out("ymm7") _, out("ymm8") _, out("ymm9") _,
-            out("ymm10") _, out("ymm11") _, out("ymm12") _, out("ymm13") _, out("ymm14") _,
-            out("ymm15") _,
-            options(nostack),
-        );
-    }
-}
-
-/// VMOVNTDQ, 64 bytes: a line is one store.
-///
-/// # Safety
-///
-/// - The CPU has the instructions.
-/// - `to` is aligned to a line, and `lines` lines from it on, at least one, are valid for writes.
-unsafe fn avx512_lines(to: *mut u8, word: u64, lines: usize) {
-    // SAFETY: the caller guarantees the instructions and the lines; the loop ends after as many.
-    unsafe {
-        asm!(
-            "vpbroadcastq zmm16, {word}",
-            "2:",
-            "vmovntdq [{to}], zmm16",
-            "add {to}, 64",
-            "dec {lines}",
-            "jnz 2b",
-            to = inout(reg) to => _,
-            lines = inout(reg) lines => _,
-            word = in(reg) word,
-            out("zmm16") _,
-            options(nostack),
-        );
-    }
+way! {
+    /// VMOVNTDQ, 64 bytes: a line is one store.
+    avx512(word) "vpbroadcastq zmm16, {word}" loop ["vmovntdq [{to}], zmm16"] ""
+    word = in(reg) word, out("zmm16") _
 }
 
 /// A line that holds the value.
 #[repr(align(64))]
 struct Line([u64; 8]);
 
-/// MOVDIR64B from one line that holds the value.
-///
-/// # Safety
-///
-/// - The CPU has the instructions.
-/// - `to` is aligned to a line, and `lines` lines from it on, at least one, are valid for writes.
-unsafe fn movdir64b_lines(to: *mut u8, word: u64, lines: usize) {
-    let line = Line([word; 8]);
-    // SAFETY: the caller guarantees the instructions and the lines; the loop ends after as many.
-    unsafe {
-        asm!(
-            "2:",
-            "movdir64b {to}, [{from}]",
-            "add {to}, 64",
-            "dec {lines}",
-            "jnz 2b",
-            to = inout(reg) to => _,
-            lines = inout(reg) lines => _,
-            from = in(reg) line.0.as_ptr(),
-            options(nostack),
-        );
-    }
+way! {
+    /// MOVDIR64B from one line that holds the value.
+    movdir64b(word) "" loop ["movdir64b {to}, [{from}]"] ""
+    from = in(reg) Line([word; 8]).0.as_ptr()
 }
 
-/// CLZERO: a line of zeros in one instruction, non-temporally. AMD has it.
-///
-/// # Safety
-///
-/// - The CPU has the instructions.
-/// - `to` is aligned to a line, and `lines` lines from it on, at least one, are valid for writes.
-unsafe fn clzero_lines(to: *mut u8, _: u64, lines: usize) {
-    // SAFETY: the caller guarantees the instructions and the lines; the loop ends after as many.
-    unsafe {
-        asm!(
-            "2:",
-            "clzero",
-            "add rax, 64",
-            "dec {lines}",
-            "jnz 2b",
-            lines = inout(reg) lines => _,
-            inout("rax") to => _,
-            options(nostack),
-        );
+/// CLZERO: a line of zeros in one instruction, non-temporally. AMD has it. See [`FillFn`].
+unsafe fn clzero(to: *mut u8, value: u8, len_bytes: usize) {
+    unsafe fn lines(to: *mut u8, _: u64, lines: usize) {
+        // SAFETY: the caller guarantees the instruction, and so many lines, at least one, aligned;
+        // the loop ends after as many.
+        unsafe {
+            asm!(
+                "2:",
+                "clzero",
+                "add rax, 64",
+                "dec {lines}",
+                "jnz 2b",
+                lines = inout(reg) lines => _,
+                inout("rax") to => _,
+                options(nostack),
+            );
+        }
     }
+    // SAFETY: the caller guarantees the instructions, the memory and the fence.
+    unsafe { around(to, value, len_bytes, lines) }
+}
+
+/// Normal stores. See [`FillFn`].
+#[cfg(miri)]
+unsafe fn plain(to: *mut u8, value: u8, len_bytes: usize) {
+    unsafe fn lines(to: *mut u8, word: u64, lines: usize) {
+        for line in 0..lines {
+            // SAFETY: the caller guarantees the lines, aligned.
+            unsafe { to.cast::<Line>().add(line).write(Line([word; 8])) }
+        }
+    }
+    // SAFETY: the caller guarantees the memory.
+    unsafe { around(to, value, len_bytes, lines) }
 }
