@@ -298,7 +298,7 @@ def test_by_the_module_there_and_back():
         done = told("--pid", it.pid)
         assert done["by"] == "the module" and done["not_taken"] == 2, done
         assert sum(one["sockets"] for one in done["set"]) == 2, done
-        assert "streams from 1MiB on" in ntcopy("--pid", it.pid, "--min-bytes", "1MiB")
+        assert done["stream_min_bytes"] == MODULE_STREAM, done
         peers.append(it.accepts("u", unix))
         assert sorted(numbers(it.pid).values()) == [MODULE_STREAM] * 3
         restored = told("--pid", it.pid, "--off")

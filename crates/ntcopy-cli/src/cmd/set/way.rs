@@ -80,7 +80,11 @@ impl Way {
         match self {
             Way::Kernel => hold::int(socket, uapi::SO_NTCOPY),
             Way::Module(device) => {
-                let answer = ask(device, uapi::IOC_QUERY, socket, 0)?;
+                let answer = match ask(device, uapi::IOC_QUERY, socket, 0) {
+                    // No unix stream, or other kernel code has its operations.
+                    Err(error) if is_declined(&error) => return Ok(0),
+                    answer => answer?,
+                };
                 let is_attached = answer.flags & uapi::SOCKET_ATTACHED != 0;
                 Ok(if is_attached { answer.min_bytes } else { 0 })
             }
@@ -96,6 +100,10 @@ impl Way {
             }
         }
     }
+}
+
+fn is_declined(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EBUSY))
 }
 
 fn ask(
