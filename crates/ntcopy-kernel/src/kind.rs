@@ -102,11 +102,16 @@ impl Kind {
         matches!(self, Self::Um | Self::UmModule)
     }
 
+    /// The names that people use first.
+    pub fn listed() -> impl Iterator<Item = &'static str> {
+        NAMES.iter().take(LISTED).map(|(_, name)| *name)
+    }
+
     /// Reads a name as `--kernel` takes it.
     pub fn parse(name: &str) -> Result<Self> {
         let found = NAMES.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind);
         found.ok_or_else(|| {
-            let known: Vec<&str> = NAMES.iter().take(LISTED).map(|(_, name)| *name).collect();
+            let known: Vec<&str> = Self::listed().collect();
             Error::UnknownKind { name: name.into(), known: known.join(", ") }
         })
     }

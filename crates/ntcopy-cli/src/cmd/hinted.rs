@@ -26,13 +26,35 @@ impl From<Family> for recommended::Family {
     }
 }
 
-/// Each family once; without any those that are recommended.
+/// Those that are hinted where none is asked for.
+const USUAL: [Family; 2] = [Family::Unix, Family::Tcp];
+
+/// Each family once; without any the usual ones.
 pub fn families(asked: &[Family]) -> Vec<recommended::Family> {
-    let asked = if asked.is_empty() { &[Family::Unix, Family::Tcp] } else { asked };
+    let asked = if asked.is_empty() { &USUAL } else { asked };
     let mut families: Vec<recommended::Family> = asked.iter().map(|one| (*one).into()).collect();
     families.sort_unstable();
     families.dedup();
     families
+}
+
+/// The help of `--min-bytes`, with this behind it.
+pub fn min_bytes_help(note: &str) -> String {
+    let words = |bytes: u32| Bytes(bytes.into()).argument();
+    format!(
+        "The smallest send that is hinted, from {} on{note} [default: {} of streams (by the module {}), \
+         {} of datagrams]",
+        words(uapi::MIN_BYTES.cast_unsigned()),
+        words(recommended::STREAM_BYTES),
+        words(recommended::MODULE_STREAM_BYTES),
+        words(recommended::DATAGRAM_BYTES),
+    )
+}
+
+/// The help of `--family`, of sockets of which this is said.
+pub fn family_help(sockets: &str) -> String {
+    let usual = USUAL.map(|family| recommended::Family::from(family).name()).join(",");
+    format!("The sockets that are {sockets}: unix, tcp (with MPTCP), udp [default: {usual}]")
 }
 
 /// A size as the kernel takes it.

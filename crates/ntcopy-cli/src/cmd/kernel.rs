@@ -15,7 +15,7 @@ use ntcopy_record::units::{about_size, count};
 use serde::Serialize;
 
 use crate::say;
-pub use args::Args;
+pub use args::{Args, KernelName};
 use args::{BootArgs, KernelArgs};
 
 /// How many reports of the guest's kernel are printed at length.

@@ -19,7 +19,7 @@ use ntcopy::uapi;
 use ntcopy_record::units::Bytes;
 
 use self::program::ProgramFile;
-use super::hinted::{Family, families, kernel_obstacle, number};
+use super::hinted::{self, Family, families, kernel_obstacle, number};
 use super::{Ended, usage};
 
 const HELP: &str = "\
@@ -51,12 +51,10 @@ nothing is hinted.";
 /// How a program is hinted.
 #[derive(clap::Args)]
 pub struct Hint {
-    /// The smallest send that is hinted, from 4KiB on [default: 256KiB of streams (by the
-    /// module 1MiB), 4KiB of datagrams]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", help = hinted::min_bytes_help(""))]
     pub min_bytes: Option<Bytes>,
-    /// The sockets that are hinted: unix, tcp (with MPTCP), udp [default: unix,tcp]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
+          help = hinted::family_help("hinted"))]
     pub family: Vec<Family>,
     /// The library to load, if not the one that belongs to this program
     #[arg(long, hide = true, value_name = "FILE")]

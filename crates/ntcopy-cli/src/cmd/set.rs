@@ -27,7 +27,7 @@ use self::notes::Notes;
 use self::setter::{Numbers, Setter};
 use self::tree::Tree;
 use self::way::Way;
-use super::hinted::{Family, families, number};
+use super::hinted::{self, Family, families, number};
 use super::{NOT_AVAILABLE, failed, not_available, usage};
 
 /// How long `--watch` waits between two looks.
@@ -71,13 +71,11 @@ pub struct Args {
     /// The process; its descendants are meant, too
     #[arg(long, value_name = "PID")]
     pid: Pid,
-    /// The smallest send that is hinted, from 4KiB on; 0: none [default: 256KiB of streams (by the
-    /// module 1MiB), 4KiB of datagrams]
-    #[arg(long, value_name = "SIZE", conflicts_with_all = ["off", "show"])]
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["off", "show"],
+          help = hinted::min_bytes_help("; 0: none"))]
     min_bytes: Option<Bytes>,
-    /// The sockets that are set: unix, tcp (with MPTCP), udp [default: unix,tcp]
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
-          conflicts_with_all = ["off", "show"])]
+          conflicts_with_all = ["off", "show"], help = hinted::family_help("set"))]
     family: Vec<Family>,
     /// Look again each second, until Ctrl-C or the program ends
     #[arg(long, conflicts_with_all = ["off", "show"])]

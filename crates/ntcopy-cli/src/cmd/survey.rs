@@ -14,6 +14,8 @@ use ntcopy_record::lists::unique;
 use ntcopy_survey::engine::{Ask, DEFAULT_EXPERIMENTS, EXPERIMENTS};
 use ntcopy_survey::store::{self, Store};
 
+use crate::cmd::kernel::KernelName;
+
 const HELP: &str = "\
 Examples:
   ntcopy survey run --on ssh --nodes web7,web8     measure two machines, and keep the records
@@ -110,7 +112,7 @@ pub struct AskArgs {
     #[arg(long)]
     quick: bool,
     /// Kernel to measure in, as `ntcopy bench` takes it: one that the nodes have built
-    #[arg(long, value_name = "KERNEL")]
+    #[arg(long, value_name = "KERNEL", value_parser = KernelName(&["host", "auto"]))]
     kernel: Option<String>,
 }
 

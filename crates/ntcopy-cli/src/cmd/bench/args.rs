@@ -3,15 +3,19 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::cmd::kernel::KernelName;
+
 /// How much is sampled.
 #[derive(clap::Args, Clone, Copy)]
 pub struct Extent {
     /// Interleaved groups of samples, or repetitions, at least 5 [default: see --list]
     #[arg(long, value_name = "N")]
     pub pairs: Option<u32>,
-    /// Seconds, all cells together, in which a cell is sampled beyond --pairs until it is a win, a
-    /// loss or equal [default: 60; none with --pairs or --quick]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", help = format!(
+        "Seconds, all cells together, in which a cell is sampled beyond --pairs until it is a win, a \
+         loss or equal [default: {}; none with --pairs or --quick]",
+        DEFAULT_BUDGET.as_secs()
+    ))]
     pub budget: Option<u32>,
     /// Fewer cells, fewer and shorter samples
     #[arg(long)]
@@ -34,9 +38,10 @@ impl Extent {
 /// Where something is measured, and what is said of it.
 #[derive(clap::Args, Clone)]
 pub struct Place {
-    /// Kernel to measure in: host, or one that is booted for it, as um; auto is kvm where KVM runs
-    /// guests and ntcopy kernel build has made its kernel, else um. See ntcopy kernel build --help
-    #[arg(long, value_name = "KERNEL", default_value = "host")]
+    /// Kernel to measure in: host, or one that is booted for it; auto is kvm where KVM runs guests
+    /// and ntcopy kernel build has made its kernel, else um. See ntcopy kernel build --help
+    #[arg(long, value_name = "KERNEL", default_value = "host",
+          value_parser = KernelName(&["host", "auto"]))]
     pub kernel: String,
     /// Folder of the record [default: ~/.local/share/ntcopy/records/ID]
     #[arg(long, value_name = "DIR")]

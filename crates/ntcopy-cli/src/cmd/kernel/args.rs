@@ -1,9 +1,10 @@
 //! What `ntcopy kernel` takes on the command line.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use ntcopy_kernel::{Error, Kind};
 use ntcopy_record::units::{Bytes, SizeError};
 
@@ -89,10 +90,33 @@ pub enum Args {
     },
 }
 
+/// Reads the name of a kernel. Help and completion know those that people use, and beside them these
+/// words; others are taken too.
+#[derive(Clone)]
+pub struct KernelName(pub &'static [&'static str]);
+
+impl TypedValueParser for KernelName {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let names = self.0.iter().copied().chain(Kind::listed());
+        Some(Box::new(names.map(PossibleValue::new)))
+    }
+}
+
 #[derive(ClapArgs)]
 pub struct KernelArgs {
-    /// The kernel, as um; ntcopy kernel build --help lists them
-    #[arg(long, value_name = "KERNEL", default_value = "um")]
+    /// The kernel; ntcopy kernel build --help says what each is
+    #[arg(long, value_name = "KERNEL", default_value = "um", value_parser = KernelName(&[]))]
     pub kernel: String,
 }
 
@@ -154,5 +178,24 @@ fn parse_sysctl(text: &str) -> Result<(String, String), String> {
             Ok((key.trim().to_owned(), value.trim().to_owned()))
         }
         _ => Err(format!("'{text}' is not of the form KEY=VALUE")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[test]
+    fn kernels_that_are_not_listed_are_taken_too() {
+        let names = KernelName(&["host"]);
+        let listed: Vec<String> =
+            names.possible_values().unwrap().map(|one| one.get_name().to_owned()).collect();
+        assert_eq!(listed[..3], ["host", "um", "um:6.12"]);
+        let other = "x86:6.12+module";
+        assert!(!listed.iter().any(|name| name == other), "{listed:?}");
+        let words = ["ntcopy", "kernel", "build", "--kernel", other];
+        assert!(crate::Cli::try_parse_from(words).is_ok());
     }
 }
