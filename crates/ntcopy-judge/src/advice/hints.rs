@@ -3,9 +3,9 @@
 use super::pays::{Pays, guest, together};
 use super::{About, Advice, Decision, Hot, Measure, Reason, Taker, Topic};
 use crate::Judged;
-use crate::claims::{Claim, Outcomes, Parts, Point, Size, hint, ids, lost, of_cells, split};
+use crate::claims::{Claim, Outcomes, Parts, Point, Size, hint, ids, lost, of_cells, split, tally};
 use crate::ratio::Ratio;
-use crate::stats::{self, THROUGHPUT, Verdict, WALKS};
+use crate::stats::{self, THROUGHPUT, Tally, Verdict, WALKS};
 use ntcopy_record::lists::unique;
 use ntcopy_record::{Cell, ExperimentKind, Machine, number, word};
 
@@ -88,9 +88,11 @@ fn families<'a>(records: &[&'a Judged]) -> Vec<&'a str> {
 fn loses_none_from(cold: &[Point<'_>]) -> Option<u64> {
     let mut from = None;
     for alike in cold.chunk_by(|a, b| a.size == b.size).rev() {
-        let together = Claim::of(alike).map(|gain| gain.verdict);
-        let has_losses = lost(alike).next().is_some();
-        if together == Some(Verdict::Loss) || has_losses && together != Some(Verdict::Win) {
+        let Tally { losses, unresolved, .. } = tally(alike);
+        // Cells that win or are equal are no loss together.
+        let is_open = losses + unresolved > 0;
+        let together = is_open.then(|| Claim::of(alike)).flatten().map(|gain| gain.verdict);
+        if together == Some(Verdict::Loss) || losses > 0 && together != Some(Verdict::Win) {
             break;
         }
         from = Some(alike[0].size.bytes);

@@ -50,11 +50,32 @@ pub struct LevelFigures {
     pub calls: Vec<CallFigures>,
 }
 
+/// What a known displacer does with its lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    Read,
+    Flushed,
+    /// Past the caches.
+    WrittenNt,
+}
+
+impl How {
+    /// Of a call that is a known displacer.
+    fn of(call: &str) -> Option<How> {
+        match call {
+            "check-read" => Some(How::Read),
+            "check-flushed" => Some(How::Flushed),
+            "check-written-nt" => Some(How::WrittenNt),
+            _ => None,
+        }
+    }
+}
+
 /// A known displacer, held against what was found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Check {
-    /// `read`, `flushed` or `written-nt`.
-    pub how: String,
+    pub how: How,
     /// Lines that were read, flushed or written.
     pub known_lines: f64,
     /// Lines found: of those read, in equivalent lines read by the curve; of the others, lines
@@ -171,7 +192,7 @@ fn level_figures(record: &Record, nothing: &Cell, level: &str) -> Option<LevelFi
     level.least_lines = level.equivalent(noise.max(1.0));
     for (cell, sample, net) in &rows {
         let call = word(&cell.params, param::CALL).unwrap_or_default();
-        match call.strip_prefix("check-") {
+        match How::of(call) {
             Some(how) => level.checks.extend(check(&level, how, cell, net)),
             None if call == NOTHING || call == "known-read" => {}
             None => level.calls.extend(one(&level, call, cell, sample, net)),
@@ -180,16 +201,16 @@ fn level_figures(record: &Record, nothing: &Cell, level: &str) -> Option<LevelFi
     Some(level)
 }
 
-fn check(level: &LevelFigures, how: &str, cell: &Cell, net: &[f64]) -> Option<Check> {
+fn check(level: &LevelFigures, how: How, cell: &Cell, net: &[f64]) -> Option<Check> {
     let known_lines = number(&cell.params, param::KNOWN)? as f64;
     let found_lines = match how {
-        "read" => median(&net.iter().map(|n| level.equivalent(*n)).collect::<Vec<f64>>()),
-        _ => median(net),
+        How::Read => median(&net.iter().map(|n| level.equivalent(*n)).collect::<Vec<f64>>()),
+        How::Flushed | How::WrittenNt => median(net),
     };
-    let wanted = if how == "written-nt" { 0.0 } else { known_lines };
+    let wanted = if how == How::WrittenNt { 0.0 } else { known_lines };
     let off = (found_lines - wanted) / known_lines.max(1.0);
     let agrees = off.abs() <= AGREES;
-    Some(Check { how: how.to_owned(), known_lines, found_lines, off, agrees })
+    Some(Check { how, known_lines, found_lines, off, agrees })
 }
 
 fn one(
