@@ -146,7 +146,8 @@ impl BulkPlan {
         }
     }
 
-    /// Adds a cell, and the memory of its two sides; without that memory, the reason.
+    /// Adds a cell, and the memory of its two sides; where that is not there beside what other cells
+    /// need, the reason.
     pub(crate) fn add(
         &mut self,
         mut cell: BulkCell,
@@ -154,6 +155,9 @@ impl BulkPlan {
         destination_bytes: u64,
         resources: &Resources,
     ) {
+        // What was made for one cell stays for the next.
+        let source_bytes = self.source_bytes.max(source_bytes);
+        let destination_bytes = self.destination_bytes.max(destination_bytes);
         // The process with another threshold has memory of its own.
         let processes = if self.ways.contains(&Way::LibcTuned) { 2 } else { 1 };
         let needed = processes * (source_bytes + destination_bytes);
@@ -169,8 +173,8 @@ impl BulkPlan {
             )
         });
         if !is_too_much {
-            self.source_bytes = self.source_bytes.max(source_bytes);
-            self.destination_bytes = self.destination_bytes.max(destination_bytes);
+            self.source_bytes = source_bytes;
+            self.destination_bytes = destination_bytes;
         }
         self.cells.push(cell);
     }
@@ -231,4 +235,24 @@ pub(crate) fn threads(
 #[cfg(test)]
 pub(crate) fn test_resources(cpus: u32, available_bytes: u64) -> Resources {
     Resources { cpus: (0..cpus).collect(), available_bytes, llc_bytes: 32 << 20 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_share_the_memory_that_each_alone_would_have() {
+        const MIB: u64 = 1 << 20;
+        let resources = test_resources(1, 400 * MIB);
+        let ways = vec![Way::Libc];
+        let mut plan = BulkPlan::new(ExperimentKind::Memcpy, ways, Pages::Huge, &resources);
+        for (source, destination) in [(256 * MIB, MIB), (MIB, 256 * MIB), (200 * MIB, 44 * MIB)] {
+            let cell = BulkCell::new(Task::copy(Heat::Cold, Heat::Cold), MIB, 1);
+            plan.add(cell, source, destination, &resources);
+        }
+        let left_out = plan.cells.iter().map(|cell| cell.left_out.is_some());
+        assert_eq!(left_out.collect::<Vec<bool>>(), [false, true, false]);
+        assert_eq!((plan.source_bytes, plan.destination_bytes), (256 * MIB, 44 * MIB));
+    }
 }
