@@ -65,8 +65,8 @@ fn a_number_is_said_with_what_it_is_of_and_its_losses_with_their_source() {
     );
     assert_eq!(
         words::costs(&advice).unwrap(),
-        "Out of more data than the caches hold: Of 5 cells 1 loses, 0.80x (0.75-0.85) at 48 MiB a send. \
-         The same few bytes again and again: Of 3 cells 1 loses, 0.80x (0.75-0.85) at 1 MiB a send."
+        "Out of more data than the caches hold: 1 of 5 cells loses, 0.80x (0.75-0.85) at 48 MiB a send. \
+         The same few bytes again and again: 1 of 3 cells loses, 0.80x (0.75-0.85) at 1 MiB a send."
     );
     let run = Advice { topic: Topic::Run, ..advice };
     assert_eq!(headline(&run), "USE ntcopy run --min-bytes 256KiB -- PROGRAM");
@@ -91,7 +91,7 @@ fn where_the_longest_lose_or_plain_sends_differ_that_is_why() {
     assert_eq!(headline(&advice), "leave off SO_NTCOPY");
     assert_eq!(
         words::costs(&advice).unwrap(),
-        "Out of more data than the caches hold: Of 2 cells none loses."
+        "Out of more data than the caches hold: none of 2 cells loses."
     );
 }
 

@@ -186,14 +186,14 @@ fn outcomes(outcomes: &Outcomes) -> String {
     tally(&outcomes.tally, words)
 }
 
-/// How many of some cells lose, and the worst of them: `Of 12 cells 1 loses, 0.89x (0.82-0.91) at 48
-/// MiB in flight.`
+/// How many of some cells lose, and the worst of them: `1 of 12 cells loses, 0.89x (0.82-0.91) at
+/// 48 MiB in flight.`
 fn losses(all: usize, lost: usize, most: Option<Worst>) -> String {
-    let of = cells(all);
+    let all = cells(all);
     match most.map(worst) {
-        None => format!("Of {of} none loses."),
-        Some(worst) if lost == 1 => format!("Of {of} 1 loses, {worst}."),
-        Some(worst) => format!("Of {of} {lost} lose, the worst {worst}."),
+        None => format!("none of {all} loses."),
+        Some(worst) if lost == 1 => format!("1 of {all} loses, {worst}."),
+        Some(worst) => format!("{lost} of {all} lose, the worst {worst}."),
     }
 }
 
