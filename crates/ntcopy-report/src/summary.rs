@@ -93,20 +93,18 @@ pub fn with(
     newest: Option<&Judged>,
 ) -> Summary {
     advice.retain(|one| !matches!(one.decision, Decision::NoEvidence | Decision::NotHere));
-    let taker = sends(&advice).map_or(Taker::Kernel, |sends| sends.taker);
+    let sends = sends(&advice);
+    let taker = sends.map_or(Taker::Kernel, |sends| sends.taker);
     let of_taker = counted.iter().copied().filter(|record| Taker::of(record) == taker);
     let hot = hot::worst(&of_taker.collect::<Vec<&Judged>>());
     let kept = hot.as_ref().and_then(hot::Hot::kept);
-    let answer = sends(&advice).and_then(|sends| answer(sends, kept.as_deref()));
-    let beside = sends(&advice).map(beside).unwrap_or_default();
-    let told = sends(&advice);
-    let to_set = told.filter(|sends| sends.decision == Decision::Set);
-    let to_set = to_set.and_then(words::setting);
-    let to_set = to_set.unwrap_or_else(|| "nothing".to_owned());
-    let set = sends(&advice).filter(|sends| sends.decision == Decision::Set);
+    let answer = sends.and_then(|sends| answer(sends, kept.as_deref()));
+    let beside = sends.map(beside).unwrap_or_default();
+    let set = sends.filter(|sends| sends.decision == Decision::Set);
+    let to_set = set.and_then(words::setting).unwrap_or_else(|| "nothing".to_owned());
     let costs = set.and_then(|sends| Some(format!("{} {READER}", words::costs(sends)?)));
-    let settings = told.into_iter().map(setting).collect();
-    let mut sentences: Vec<String> = sends(&advice).map(words::why).into_iter().collect();
+    let settings = sends.map(setting).into_iter().collect();
+    let mut sentences: Vec<String> = sends.map(words::why).into_iter().collect();
     sentences.extend(hot.and_then(|hot| hot.sentence()));
     if sentences.is_empty() {
         let set = advice.iter().filter(|one| one.decision == Decision::Set);

@@ -29,6 +29,10 @@ pub struct InFlight<'f> {
 /// much in flight. A figure is measured or there is none: nothing is read off between two cells.
 #[must_use]
 pub fn for_program(records: &[&Judged], seen: InFlight<'_>) -> Advice {
+    Advice { taker: seen.taker, ..of_sends(records, seen) }
+}
+
+fn of_sends(records: &[&Judged], seen: InFlight<'_>) -> Advice {
     let family = seen.family;
     if seen.bytes == 0 {
         let about = About::Sockets(family.to_owned());
@@ -49,7 +53,7 @@ pub fn for_program(records: &[&Judged], seen: InFlight<'_>) -> Advice {
     if near.is_empty() {
         return measure(seen, far.iter().map(in_flight));
     }
-    Advice { taker: seen.taker, ..sends.advice(&near) }
+    sends.advice(&near)
 }
 
 /// What would have to be measured, of which there is no figure.
