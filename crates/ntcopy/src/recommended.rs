@@ -6,12 +6,22 @@ use ::libc::{
     SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_SEQPACKET, SOCK_STREAM, c_int,
 };
 
+use crate::socket::Support;
+
 /// Sends into a stream.
 pub const STREAM_BYTES: u32 = 256 << 10;
 /// The same by the module: its detour costs shorter sends more than the hint brings them.
 pub const MODULE_STREAM_BYTES: u32 = 1 << 20;
 /// Datagrams and records, which are never as large.
 pub const DATAGRAM_BYTES: u32 = 4096;
+
+/// Sends into a stream, by who takes their hints.
+pub const fn stream_bytes(by: Support) -> u32 {
+    match by {
+        Support::Module => MODULE_STREAM_BYTES,
+        Support::Kernel | Support::None => STREAM_BYTES,
+    }
+}
 
 /// Sockets that are hinted alike.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]

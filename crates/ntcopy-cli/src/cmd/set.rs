@@ -29,6 +29,7 @@ use self::tree::Tree;
 use self::way::Way;
 use super::hinted::{self, Family, families, number};
 use super::{NOT_AVAILABLE, failed, not_available, usage};
+use crate::say;
 
 /// How long `--watch` waits between two looks.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
@@ -126,28 +127,27 @@ fn set(args: &Args, bytes: Option<i32>, worker: &Worker) -> anyhow::Result<u8> {
             break;
         }
     }
-    let print = |setter: &Setter| {
-        if args.json {
-            println!("{}", json::done(args.pid, setter, args.watch));
-        } else {
-            print!("{}", text::done(&tree.root, setter, args.watch));
-        }
-    };
-    print(&setter);
+    if args.json {
+        println!("{}", serde_json::to_string(&json::done(args.pid, &setter, args.watch))?);
+    } else {
+        print!("{}", text::done(&tree.root, &setter, args.watch));
+    }
     if args.watch {
         watch(&mut tree, &mut setter, worker, args.json)?;
         setter.finish(&tree);
         return Ok(0);
     }
-    let is_nothing_done = setter.done.sockets() + setter.done.had == 0;
     let is_whole = setter.looks.refused.is_empty() && setter.done.failed.is_empty();
-    Ok(if is_whole {
-        0
-    } else if is_nothing_done {
-        NOT_AVAILABLE
-    } else {
-        1
-    })
+    Ok(exit_code(is_whole, setter.done.sockets() + setter.done.had))
+}
+
+/// By whether all could be done, and what was done.
+fn exit_code(is_whole: bool, sockets: usize) -> u8 {
+    match (is_whole, sockets) {
+        (true, _) => 0,
+        (false, 0) => NOT_AVAILABLE,
+        (false, _) => 1,
+    }
 }
 
 /// Looks again and again. Somebody may have put all back meanwhile: then it is over as well.
@@ -170,7 +170,7 @@ fn watch(
             continue;
         }
         if is_json {
-            println!("{}", json::done(pid, setter, true));
+            println!("{}", serde_json::to_string(&json::done(pid, setter, true))?);
         } else {
             print!("{}", text::line(setter));
         }
@@ -188,35 +188,21 @@ fn off(args: &Args) -> anyhow::Result<u8> {
         notes.remove().context("cannot forget what was found on the sockets")?;
     }
     if args.json {
-        println!("{:#}", json::restored(args.pid, &way, &restored, &looks));
+        say::object(&json::restored(args.pid, &way, &restored, &looks))?;
     } else {
         print!("{}", text::restored(&tree.root, &way, &restored, &looks));
     }
-    let is_nothing_done = restored.restored + restored.accepted == 0;
-    Ok(if is_whole {
-        0
-    } else if is_nothing_done {
-        NOT_AVAILABLE
-    } else {
-        1
-    })
+    Ok(exit_code(is_whole, restored.restored + restored.accepted))
 }
 
 fn show(args: &Args) -> anyhow::Result<u8> {
     let (mut tree, way) = tree_and_way(args)?;
     let notes = Notes::read_all().unwrap_or_default();
-    let shown = show::look(&way, &mut tree, &notes);
+    let (sockets, looks) = show::look(&way, &mut tree, &notes);
     if args.json {
-        println!("{:#}", show::json(args.pid, &way, &shown));
+        say::object(&json::shown(args.pid, &way, &sockets, &looks))?;
     } else {
-        print!("{}", show::text(&tree.root, &way, &shown));
+        print!("{}", show::text(&tree.root, &way, &sockets, &looks));
     }
-    let is_whole = shown.refused.is_empty();
-    Ok(if is_whole {
-        0
-    } else if shown.sockets.is_empty() {
-        NOT_AVAILABLE
-    } else {
-        1
-    })
+    Ok(exit_code(looks.refused.is_empty(), sockets.len()))
 }

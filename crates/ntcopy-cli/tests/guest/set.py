@@ -299,6 +299,7 @@ def test_by_the_module_there_and_back():
         assert done["by"] == "the module" and done["not_taken"] == 2, done
         assert sum(one["sockets"] for one in done["set"]) == 2, done
         assert done["stream_min_bytes"] == MODULE_STREAM, done
+        assert done["datagram_min_bytes"] is None, done
         peers.append(it.accepts("u", unix))
         assert sorted(numbers(it.pid).values()) == [MODULE_STREAM] * 3
         restored = told("--pid", it.pid, "--off")

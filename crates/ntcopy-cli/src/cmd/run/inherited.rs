@@ -78,8 +78,10 @@ pub fn set_sockets(how: &HintOptions) -> io::Result<()> {
                 way_and_numbers.insert((way, numbers))
             }
         };
-        if way.takes(kind) && way.number(socket)? == 0 {
-            way.set(socket, numbers.of(kind))?;
+        if let Some(bytes) = numbers.of(way, kind)
+            && way.number(socket)? == 0
+        {
+            way.set(socket, bytes)?;
         }
     }
     Ok(())

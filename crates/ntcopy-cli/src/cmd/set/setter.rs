@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_int;
 use std::io;
 
-use ntcopy::recommended::{DATAGRAM_BYTES, Family, Kind};
+use ntcopy::recommended::{DATAGRAM_BYTES, Family, Kind, stream_bytes};
+use ntcopy::socket::Support;
 
 use super::hold::Address;
 use super::notes::{All, Note, Notes};
@@ -16,18 +17,24 @@ use super::way::Way;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     pub stream: c_int,
-    pub datagram: c_int,
+    /// None by the module, which takes streams alone.
+    pub datagram: Option<c_int>,
 }
 
 impl Numbers {
     /// The user's number, or those that are recommended.
     pub fn taken(way: &Way, said: Option<c_int>) -> io::Result<Numbers> {
         let taken = |recommended: u32| way.taken(said.unwrap_or(recommended.cast_signed()));
-        Ok(Numbers { stream: taken(way.stream_bytes())?, datagram: taken(DATAGRAM_BYTES)? })
+        let stream = taken(stream_bytes(way.support()))?;
+        let takes_datagrams = way.support() != Support::Module;
+        let datagram = takes_datagrams.then(|| taken(DATAGRAM_BYTES)).transpose()?;
+        Ok(Numbers { stream, datagram })
     }
 
-    pub fn of(self, kind: Kind) -> c_int {
-        if kind.is_stream { self.stream } else { self.datagram }
+    /// None for a kind that is not taken.
+    pub fn of(self, way: &Way, kind: Kind) -> Option<c_int> {
+        let number = if kind.is_stream { Some(self.stream) } else { self.datagram };
+        number.filter(|_| way.takes(kind))
     }
 }
 
@@ -118,11 +125,10 @@ impl Setter {
             *self.done.other_families.entry(kind.family).or_default() += 1;
             return Ok(());
         }
-        if !self.way.takes(kind) {
+        let Some(bytes) = self.numbers.of(&self.way, kind) else {
             self.done.not_taken += 1;
             return Ok(());
-        }
-        let bytes = self.numbers.of(kind);
+        };
         if socket.bytes == bytes {
             self.done.had += 1;
             return Ok(());

@@ -4,7 +4,6 @@ use std::ffi::c_int;
 
 use ntcopy_inflight::{Pid, Process};
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::notes::All;
 use super::refusal;
@@ -13,11 +12,6 @@ use super::text::from;
 use super::tree::Tree;
 use super::way::Way;
 use crate::say;
-
-pub struct Shown {
-    pub sockets: Vec<ShownSocket>,
-    pub refused: Vec<String>,
-}
 
 #[derive(Serialize)]
 pub struct ShownSocket {
@@ -31,7 +25,7 @@ pub struct ShownSocket {
 }
 
 /// Sockets of kinds that can be hinted.
-pub fn look(way: &Way, tree: &mut Tree, notes: &All) -> Shown {
+pub fn look(way: &Way, tree: &mut Tree, notes: &All) -> (Vec<ShownSocket>, Looks) {
     tree.look();
     let mut looks = Looks::default();
     let mut sockets = Vec::new();
@@ -47,26 +41,22 @@ pub fn look(way: &Way, tree: &mut Tree, notes: &All) -> Shown {
             found: note.map(|note| note.found),
         });
     }
-    Shown { sockets, refused: looks.refused.into_values().collect() }
+    (sockets, looks)
 }
 
-pub fn text(root: &Process, way: &Way, shown: &Shown) -> String {
-    let hinted = shown.sockets.iter().filter(|socket| socket.min_bytes != 0).count();
-    let all = shown.sockets.len();
+pub fn text(root: &Process, way: &Way, sockets: &[ShownSocket], looks: &Looks) -> String {
+    let hinted = sockets.iter().filter(|socket| socket.min_bytes != 0).count();
+    let all = sockets.len();
     let mut lines = vec![format!(
         "{}, by {}: {hinted} of {all} sockets are hinted",
         refusal::named(root),
         way.name()
     )];
-    lines.extend(shown.sockets.iter().map(|one| {
+    lines.extend(sockets.iter().map(|one| {
         let listens = if one.listening { ", listening" } else { "" };
         let found = one.found.map(|found| format!("; before `ntcopy set`: {}", from(found)));
         format!("{}{listens}: {}{}", one.socket, from(one.min_bytes), found.unwrap_or_default())
     }));
-    lines.extend(shown.refused.iter().map(|why| format!("could not look into {why}")));
+    lines.extend(looks.refused.values().map(|why| format!("could not look into {why}")));
     say::sentences(&lines)
-}
-
-pub fn json(pid: Pid, way: &Way, shown: &Shown) -> Value {
-    json!({ "pid": pid, "by": way.name(), "sockets": shown.sockets, "refused": shown.refused })
 }

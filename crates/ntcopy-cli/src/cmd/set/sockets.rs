@@ -1,6 +1,6 @@
 //! The sockets of a program that have not been looked at yet.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::c_int;
 use std::io;
 use std::os::fd::RawFd;
@@ -75,7 +75,7 @@ impl Socket {
 pub struct Looks {
     seen: HashSet<u64>,
     /// Processes that may not be asked, and why.
-    pub refused: HashMap<Pid, String>,
+    pub refused: BTreeMap<Pid, String>,
 }
 
 impl Looks {

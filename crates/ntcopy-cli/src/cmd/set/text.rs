@@ -70,10 +70,11 @@ pub fn sockets(done: &Done, numbers: Numbers) -> String {
     for ((family, _), count) in &done.set {
         *by_family.entry(*family).or_default() += count;
     }
-    let numbers = if numbers.stream == numbers.datagram {
-        from(numbers.stream)
-    } else {
-        format!("streams {}, datagrams {}", from(numbers.stream), from(numbers.datagram))
+    let numbers = match numbers.datagram {
+        Some(datagram) if datagram != numbers.stream => {
+            format!("streams {}, datagrams {}", from(numbers.stream), from(datagram))
+        }
+        _ => from(numbers.stream),
     };
     let of_them = if listening == 0 { String::new() } else { format!(", {listening} listening") };
     format!("{} set ({}{of_them}), {numbers}", count(all, "socket"), families(&by_family))

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use ntcopy::recommended::{Kind, MODULE_STREAM_BYTES, STREAM_BYTES};
+use ntcopy::recommended::Kind;
 use ntcopy::socket::{Support, kernel_support};
 use ntcopy::uapi;
 
@@ -52,6 +52,13 @@ impl Way {
         self.number(own.as_fd())
     }
 
+    pub fn support(&self) -> Support {
+        match self {
+            Way::Kernel => Support::Kernel,
+            Way::Module(_) => Support::Module,
+        }
+    }
+
     pub fn name(&self) -> &'static str {
         match self {
             Way::Kernel => "the kernel",
@@ -64,14 +71,6 @@ impl Way {
         match self {
             Way::Kernel => true,
             Way::Module(_) => kind.module_bytes().is_some(),
-        }
-    }
-
-    /// From how many bytes on a stream's sends are worth a hint.
-    pub fn stream_bytes(&self) -> u32 {
-        match self {
-            Way::Kernel => STREAM_BYTES,
-            Way::Module(_) => MODULE_STREAM_BYTES,
         }
     }
 

@@ -1,7 +1,7 @@
 //! How long a program's sends are: what decides whether a hint is for it.
 
-use ntcopy::recommended::{MODULE_STREAM_BYTES, STREAM_BYTES};
-use ntcopy::socket::{self, Counters, Support};
+use ntcopy::recommended::stream_bytes;
+use ntcopy::socket::{self, Counters};
 use ntcopy_inflight::Pid;
 use ntcopy_inflight::lengths::{Lengths, Tracing};
 use ntcopy_report::text::{about_size, percent};
@@ -14,10 +14,7 @@ const LITTLE: f64 = 0.1;
 
 /// From how many bytes on a stream's sends are worth a hint here.
 fn large_from_bytes() -> u32 {
-    match socket::kernel_support() {
-        Support::Module => MODULE_STREAM_BYTES,
-        Support::Kernel | Support::None => STREAM_BYTES,
-    }
+    stream_bytes(socket::kernel_support())
 }
 
 /// What looks at the sends.
