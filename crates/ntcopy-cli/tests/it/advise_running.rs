@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, pipe, splice};
 use serde_json::Value;
 
-use crate::common::{PROGRAM, ends, good, in_home, json};
+use crate::common::{PROGRAM, at_home, ends, good, in_home, json};
 
 /// Where the sender listens.
 const PATH: &str = "NTCOPY_TEST_PATH";
@@ -256,14 +256,17 @@ fn a_process_that_ends_is_told_of_with_what_was_seen() {
 #[test]
 fn watching_prints_a_line_each_time_until_the_process_ends() {
     let home = tempfile::tempdir().unwrap();
-    let mut child = Command::new("sleep").arg("3").spawn().unwrap();
-    let output =
-        advise(home.path(), &["--pid", &child.id().to_string(), "--watch", "--seconds", "1"]);
-    assert!(output.status.success(), "{output:?}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.lines().count() >= 2, "{text}");
-    assert!(text.lines().all(|line| line.contains("sleep (pid ")), "{text}");
-    child.wait().unwrap();
+    let watched = Ours(Command::new("sleep").arg("600").spawn().unwrap());
+    let arguments = ["advise", "--pid", &watched.0.id().to_string(), "--watch", "--seconds", "1"];
+    let mut advise = at_home(home.path(), &arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(advise.stdout.take().unwrap()).lines();
+    for _ in 0..2 {
+        let line = lines.next().unwrap().unwrap();
+        assert!(line.contains("sleep (pid "), "{line}");
+    }
+    drop(watched);
+    assert!(lines.all(|line| line.unwrap().contains("sleep (pid ")));
+    assert!(advise.wait().unwrap().success());
 }
 
 #[test]

@@ -79,6 +79,7 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
     let mut watch = Watch::new(diagnostics, programs).context("the kernel's socket diagnostics")?;
     let lasting = Duration::from_secs(options.seconds.into());
     let is_over = || stop.signal().is_some();
+    let mut is_anything_said = false;
     loop {
         // Nobody asks how long the sends of all processes together are.
         let pids = if options.all { Vec::new() } else { pids(&watch.programs) };
@@ -92,7 +93,11 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
             finding.share = Some(share);
         }
         if all.is_empty() {
-            return Err(not_available("it ended before anything was seen"));
+            return if is_anything_said {
+                Ok(ExitCode::SUCCESS)
+            } else {
+                Err(not_available("it ended before anything was seen"))
+            };
         }
         if options.ceiling {
             return with_ceiling(&all, &seen, &notes, is_json, &stop);
@@ -105,6 +110,7 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
             (false, true) => all.iter().for_each(|finding| print!("{}", text::line(finding))),
             (false, false) => print!("{}", text::report(&all, &seen, &notes)),
         }
+        is_anything_said = true;
         if !options.watch || is_over() || seen.series.iter().all(|one| one.ended_after.is_some()) {
             return Ok(ExitCode::SUCCESS);
         }
