@@ -175,7 +175,7 @@ impl Boot {
             return Err(Error::Guest("there is no command to run".into()));
         }
         let begun = Instant::now();
-        let interrupts = Interrupts::arm().doing("taking over signals for", "the guest")?;
+        let interrupts = Interrupts::arm()?;
         check_boot(self.kind)?;
         self.check_cpus()?;
         let memory = match self.kind.runs_as() {

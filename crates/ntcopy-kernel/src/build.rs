@@ -81,7 +81,7 @@ pub fn build(options: &BuildOptions, progress: &mut dyn Progress) -> Result<Buil
 
 /// Whether the cache has it.
 pub(crate) fn is_built(options: &BuildOptions) -> Result<bool> {
-    let interrupts = Interrupts::arm().doing("taking over signals for", "the look")?;
+    let interrupts = Interrupts::arm()?;
     let open = |root| Tree::open(root, &interrupts);
     let tree = options.tree.as_deref().map(open).transpose()?;
     let found = options.cache.find(&options.inputs(), tree.as_ref().map(Tree::id).as_ref())?;
@@ -103,7 +103,7 @@ fn build_exactly(options: &BuildOptions, progress: &mut dyn Progress) -> Result<
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Err(Error::NotHere("kernels are built on x86-64 Linux only".into()));
     }
-    let interrupts = Interrupts::arm().doing("taking over signals for", "the build")?;
+    let interrupts = Interrupts::arm()?;
     if options.tree.is_some() {
         tools::check(options.kind, false)?;
     }
@@ -137,7 +137,7 @@ pub fn compile_into(
     folder: &Path,
     progress: &mut dyn Progress,
 ) -> Result<PathBuf> {
-    let interrupts = Interrupts::arm().doing("taking over signals for", "the build")?;
+    let interrupts = Interrupts::arm()?;
     tools::check(options.kind, options.tree.is_none())?;
     let prepared = prepare(options, folder, &interrupts, progress)?;
     let mut work = Work { options, interrupts: &interrupts, progress };

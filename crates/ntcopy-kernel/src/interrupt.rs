@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 
 /// While one of these lives, SIGINT, SIGTERM and SIGHUP do not end the process: they are noted,
 /// and its descriptor becomes readable. Without one the signals do again what they did before.
-pub(crate) struct Interrupts {
+#[derive(Debug)]
+pub struct Interrupts {
     wake: UnixStream,
     signal: Arc<AtomicUsize>,
     ids: Vec<SigId>,
@@ -52,7 +53,11 @@ fn signals() -> Vec<i32> {
 
 impl Interrupts {
     /// Takes the signals over.
-    pub(crate) fn arm() -> io::Result<Self> {
+    pub fn arm() -> Result<Self> {
+        Self::take().doing("taking over", "Ctrl-C")
+    }
+
+    fn take() -> io::Result<Self> {
         let armed = armed()?;
         let (wake, sender) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
@@ -79,8 +84,13 @@ impl Interrupts {
         }
     }
 
+    /// The number of the signal that came, or 0.
+    pub fn flag(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.signal)
+    }
+
     /// An error once a signal came.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         self.signal().map_or(Ok(()), |signal| Err(Error::Interrupted(signal)))
     }
 

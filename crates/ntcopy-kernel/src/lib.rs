@@ -38,6 +38,7 @@ pub use build::make::command as make;
 pub use build::{BuildOptions, build, compile_into};
 pub use cache::{Built, CACHE_VARIABLE, Cache, Meta, SourceId};
 pub use error::{Error, Result};
+pub use interrupt::Interrupts;
 pub use kind::{Flavour, Kind, Release, RunsAs};
 pub use manage::{Cleaned, Entry, State, clean, list};
 pub use progress::Progress;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::cache::{self, Cache, Inputs, Meta, Part, SourceId};
-use crate::error::{Context, Result};
+use crate::error::Result;
 use crate::interrupt::Interrupts;
 use crate::progress::Progress;
 
@@ -72,7 +72,7 @@ pub fn clean(cache: &Cache, all: bool, progress: &mut dyn Progress) -> Result<Ve
     if !cache.root().exists() {
         return Ok(Vec::new());
     }
-    let interrupts = Interrupts::arm().doing("taking over signals for", "clean")?;
+    let interrupts = Interrupts::arm()?;
     // Packages take hours: whoever only clears away what is stale is not to wait for them.
     let parts: &[Part] =
         if all { &[Part::Kernels, Part::Modules, Part::Builds] } else { &[Part::Kernels] };

@@ -62,7 +62,7 @@ impl PackageOptions {
 /// Makes the packages of the kernel and of its headers, and gives their files. That of the C
 /// library's headers stays behind: it would take the place of the distribution's.
 pub fn package(options: &PackageOptions, progress: &mut dyn Progress) -> Result<Vec<PathBuf>> {
-    let interrupts = Interrupts::arm().doing("taking over signals for", "the build")?;
+    let interrupts = Interrupts::arm()?;
     let base = &options.base;
     tools::check_packages(base.tree.is_none())?;
     let config = match &options.config {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use ntcopy_kernel::temporary::Folder;
-use ntcopy_kernel::{BuildOptions, Built, Error, Series, boot, module, progress};
+use ntcopy_kernel::{BuildOptions, Built, Error, Interrupts, Series, boot, module, progress};
 use ntcopy_record::lists::unique;
 use ntcopy_record::{
     End, Header, Kernel, Line, Mode as RecordedMode, ReadError, Record, Sample, add_counts,
@@ -146,6 +146,8 @@ pub fn measure(
 ) -> Result<Vec<String>, AgainstError> {
     boot::check_boot(request.kernel)?;
     let mut request = request.clone();
+    // Between two boots, too: the folder is to go.
+    let interrupts = Interrupts::arm()?;
     let folder = Folder::new("ntcopy-record-")?;
     let sides = sides(&request, against, modes)?;
     let mut writer = None;
@@ -154,6 +156,7 @@ pub fn measure(
         let mut position = 0;
         for side in group_order(&[&sides[0], &sides[1]], pair) {
             let place = folder.path().join(format!("{pair}{}", side.is.suffix()));
+            interrupts.check()?;
             let inside = boot(&request, side, &place)?;
             complaints.extend(inside.complaints);
             if inside.code != 0 && !place.exists() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use ntcopy_kernel::Interrupts;
 
 use super::Failure;
 
@@ -16,26 +16,26 @@ pub struct Patience<'a> {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicUsize>);
+pub struct Stop {
+    signal: Arc<AtomicUsize>,
+    /// Keeps the process alive between guests that it boots, too.
+    _interrupts: Option<Arc<Interrupts>>,
+}
 
 impl Stop {
-    /// SIGINT, SIGTERM and SIGHUP set the flag from now on instead of ending the process.
-    pub fn on_signals() -> std::io::Result<Stop> {
-        let stop = Stop::default();
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            let number = usize::try_from(signal).unwrap_or_default();
-            signal_hook::flag::register_usize(signal, Arc::clone(&stop.0), number)?;
-        }
-        Ok(stop)
+    /// SIGINT, SIGTERM and SIGHUP set the flag instead of ending the process, for as long as it lives.
+    pub fn on_signals() -> ntcopy_kernel::Result<Stop> {
+        let interrupts = Interrupts::arm()?;
+        Ok(Stop { signal: interrupts.flag(), _interrupts: Some(Arc::new(interrupts)) })
     }
 
     #[cfg(test)]
     pub(crate) fn ask(&self, signal: usize) {
-        self.0.store(signal, Ordering::Relaxed);
+        self.signal.store(signal, Ordering::Relaxed);
     }
 
     pub fn signal(&self) -> Option<i32> {
-        match self.0.load(Ordering::Relaxed) {
+        match self.signal.load(Ordering::Relaxed) {
             0 => None,
             number => i32::try_from(number).ok(),
         }
@@ -43,5 +43,27 @@ impl Stop {
 
     pub fn check(&self) -> Result<(), Failure> {
         self.signal().map_or(Ok(()), |signal| Err(Failure::Stopped(signal)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Signal, getpid, kill_process};
+
+    use super::*;
+
+    #[test]
+    fn a_signal_between_two_guests_is_noted() {
+        let stop = Stop::on_signals().unwrap();
+        let guest = Interrupts::arm().unwrap();
+        assert_eq!(stop.signal(), None);
+        drop(guest);
+        kill_process(getpid(), Signal::TERM).unwrap();
+        let is_noted = || stop.signal() == Some(Signal::TERM.as_raw());
+        // Another thread may get it.
+        while !is_noted() {
+            std::thread::yield_now();
+        }
+        assert!(stop.check().is_err());
     }
 }

@@ -31,7 +31,7 @@ pub fn build(
     cache: &Cache,
     progress: &mut dyn Progress,
 ) -> Result<Compiled> {
-    let interrupts = Interrupts::arm().doing("taking over signals for", "the build")?;
+    let interrupts = Interrupts::arm()?;
     let headers = Headers::open(headers)?;
     tools::check_module()?;
     let compiler = match compiler {
