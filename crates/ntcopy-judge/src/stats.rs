@@ -69,7 +69,7 @@ impl Tally {
 pub struct Versus {
     /// The ratio in each group that had both sides.
     pub ratios: Vec<f64>,
-    /// Of a ratio relative to one that was measured apart, that one's in each of its own groups.
+    /// For a ratio relative to a mode that was measured in other groups: its value in each of those.
     pub apart: Vec<f64>,
     pub ratio: f64,
     /// Interval of that median: low, high.

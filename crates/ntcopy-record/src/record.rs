@@ -138,7 +138,7 @@ pub struct Machine {
     pub cpus: u32,
     /// Caches as CPUID reports them, innermost first.
     pub caches: Vec<Cache>,
-    /// How the host's CPUs lie; none in records from before it was noted, and where its kernel does
+    /// The host's CPU topology; none in records from before it was noted, and where its kernel does
     /// not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Box<Topology>>,

@@ -18,8 +18,8 @@ use crate::config::Config;
 use crate::conn::{Conn, errno};
 use crate::counters::Counters;
 
-/// How soon a unix backend whose queue was full is asked again, and how late at last: by one who
-/// waits, whoever many they are.
+/// A unix backend whose queue is full is asked again after the first, then less and less often, up to
+/// the second; by one waiter for all.
 const ASK_AGAIN: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(32)];
 /// How often idle connections are looked at.
 const LOOK: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! How the CPUs lie, as the kernel tells below `/sys`.
+//! The CPU topology, as the kernel tells below `/sys`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn each_cpu_of_this_machine_has_its_core() {
         let Some(found) = detect() else {
-            println!("not run: this kernel does not tell how its CPUs lie");
+            println!("not run: this kernel does not tell its CPU topology");
             return;
         };
         let all: usize = found.cores.iter().map(|core| core.numbers().len()).sum();

@@ -33,7 +33,7 @@ const HARDWARE: [Fact<Machine>; 6] = [
 
 /// What else tells one set-up from another.
 const SETUP: [Fact<Judged>; 11] = [
-    ("how its CPUs lie", |r| r.machine.topology.as_deref().map(Topology::counts)),
+    ("CPU topology", |r| r.machine.topology.as_deref().map(Topology::counts)),
     ("kernel", |r| Some(format!("{} ({})", r.machine.kernel_release, r.machine.kernel_kind))),
     ("kernel's key", |r| or_none(r.machine.kernel_key.as_deref())),
     ("kernel's CPUs", |r| Some(r.machine.kernel_cpus.to_string())),

@@ -1,4 +1,4 @@
-//! How a machine's CPUs lie: packages, NUMA nodes, cores, and which of them share which cache.
+//! A machine's CPU topology: packages, NUMA nodes, cores, and which of them share which cache.
 
 use std::fmt;
 use std::str::FromStr;
