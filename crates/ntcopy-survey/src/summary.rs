@@ -92,7 +92,7 @@ pub struct Finding {
     pub question: Question,
     /// Median of the pairs' ratios: above 1 the mode does more.
     pub ratio: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of its interval.
     pub low: f64,
     pub high: f64,
     /// Interleaved pairs that it rests on.

@@ -27,8 +27,8 @@ pub struct One {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Over {
     pub median: f64,
-    /// The 95 % interval of the median; with fewer than [`LEAST_MACHINES`] what they span; of one
-    /// the interval of its own pairs.
+    /// The 95 % interval of the median; of [`LEAST_MACHINES`] and fewer what they span; of one the
+    /// interval of its own pairs.
     pub low: f64,
     pub high: f64,
     pub machines: usize,

@@ -89,9 +89,9 @@ fn model(view: &Model) -> Markup {
 fn notes() -> Markup {
     html! {
         p {
-            "A ratio is the median over machines of each machine's own ratio, with a 95 % \
-            interval of that median by order statistics. Marked *: fewer than five machines, \
-            and the brackets hold what they span; of one machine, the interval of its own pairs."
+            "A ratio is the median over machines of each machine's own ratio, with an \
+            interval of that median by order statistics: of 95 %, and of five machines what they \
+            span, which holds it in 94 of 100. Marked *: fewer than five machines, and the brackets hold what they span; of one machine, the interval of its own pairs."
         }
         p {
             "A machine is named as unlike its model if its answers in one experiment are \

@@ -12,7 +12,8 @@ use crate::cmd::{not_available, report};
 
 const HELP: &str = "\
 A CPU model is a CPUID signature: vendor, family, model, stepping. Figures are medians over
-machines, with 95 % intervals over machines from five on; those marked * stand for what fewer span.
+machines, with 95 % intervals over machines from six on, of five and fewer with what they span; *
+marks fewer than five.
 Machines that behave unlike their model are named, with what their records say differs, and left out
 of its figures.
 
