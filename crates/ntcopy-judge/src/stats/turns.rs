@@ -224,13 +224,19 @@ impl Outcome {
     /// That of the figure; unresolved where plain turns differ from each other.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        if self.is_unfit() { Verdict::Unresolved } else { self.versus.verdict() }
+        self.verdict_of(&self.versus)
+    }
+
+    /// The same of what was noted beside it.
+    #[must_use]
+    pub fn verdict_of(&self, versus: &Versus) -> Verdict {
+        if self.is_unfit() { Verdict::Unresolved } else { versus.verdict() }
     }
 
     /// The figure, then what was noted beside it: the name, hinted against plain turns, the verdict.
     pub fn figures(&self) -> impl Iterator<Item = (&str, &Versus, Verdict)> {
         let beside = self.beside.iter();
-        let beside = beside.map(|one| (one.metric, &one.versus, one.versus.verdict()));
+        let beside = beside.map(|one| (one.metric, &one.versus, self.verdict_of(&one.versus)));
         [(self.metric.name(), &self.versus, self.verdict())].into_iter().chain(beside)
     }
 

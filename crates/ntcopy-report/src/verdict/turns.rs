@@ -49,7 +49,8 @@ fn alike(outcome: &Outcome) -> Option<String> {
 fn cpu(outcome: &Outcome) -> Option<String> {
     let cpu = outcome.beside.iter().rfind(|beside| beside.is_cpu)?;
     (outcome.metric == FigureOf::Latency).then(|| {
-        format!("{}: {}, {}.", cpu.metric, cpu.versus.verdict().as_str(), cpu.versus.result())
+        let verdict = outcome.verdict_of(&cpu.versus).as_str();
+        format!("{}: {verdict}, {}.", cpu.metric, cpu.versus.result())
     })
 }
 
