@@ -115,8 +115,8 @@ impl Sends {
                  namespace counts"
             ),
         };
-        let then = match answer {
-            "NO" => "Hints are for large sends: it would have to write more at a time",
+        let then = match self.is_large() {
+            Some(false) => "Hints are for large sends: it would have to write more at a time",
             _ => {
                 "These gain where they come from more data than the caches hold, and not where they \
                  are the same few MiB again and again"
