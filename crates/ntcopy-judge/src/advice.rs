@@ -19,9 +19,10 @@ mod tests;
 use serde::Serialize;
 
 use crate::Judged;
+pub use crate::claims::Taker;
 use crate::claims::{Claim, Outcomes, Parts, Size, Worst};
 use crate::ratio::Ratio;
-use ntcopy_record::{Kernel, Machine, Sends};
+use ntcopy_record::Machine;
 
 pub use hints::{Source, is_round};
 pub use in_flight::{InFlight, for_program};
@@ -72,23 +73,6 @@ pub enum About {
     Mode(&'static str),
     /// What is beside sends of which this is the advice.
     BesideSends(Decision),
-}
-
-/// Who takes the hints: each has a number of its own, and they are never counted together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taker {
-    Kernel,
-    Module,
-}
-
-impl Taker {
-    /// That of a record's hinted sends.
-    #[must_use]
-    pub fn of(record: &Judged) -> Taker {
-        let mut hinted = record.header.modes.iter().filter(|mode| mode.sends == Sends::Hinted);
-        let is_by_module = hinted.any(|mode| mode.kernel == Some(Kernel::Module));
-        if is_by_module { Taker::Module } else { Taker::Kernel }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -276,8 +260,6 @@ impl Target {
 pub fn advise(records: &[&Judged], target: &Target) -> Vec<Advice> {
     let mut records = records.to_vec();
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
-    let (by_module, records): (Vec<&Judged>, Vec<&Judged>) =
-        records.into_iter().partition(|record| Taker::of(record) == Taker::Module);
     let records = records.as_slice();
     let hints = hints_of(records, Taker::Kernel);
     // Those over unix sockets are always the first.
@@ -290,7 +272,7 @@ pub fn advise(records: &[&Judged], target: &Target) -> Vec<Advice> {
     ];
     all.extend(rows::LIBRARY.iter().map(|row| row.advice(records, target)));
     all.extend(hints);
-    let by_module = hints_of(&by_module, Taker::Module);
+    let by_module = hints_of(records, Taker::Module);
     all.extend(by_module.into_iter().filter(|one| one.decision != Decision::NoEvidence));
     all
 }
@@ -298,9 +280,9 @@ pub fn advise(records: &[&Judged], target: &Target) -> Vec<Advice> {
 /// What hints bring that one taker has; of sends over unix sockets first.
 fn hints_of(records: &[&Judged], taker: Taker) -> Vec<Advice> {
     let mut all = hints::sends(records, taker);
-    let hot_set = hints::hot_set(records, &all[0]);
-    all.extend(programs::http(records));
-    all.extend([programs::app(records), hot_set]);
+    let hot_set = hints::hot_set(records, taker, &all[0]);
+    all.extend(programs::http(records, taker));
+    all.extend([programs::app(records, taker), hot_set]);
     all.into_iter().map(|advice| Advice { taker, ..advice }).collect()
 }
 

@@ -14,7 +14,7 @@ use crate::ratio::Ratio;
 use crate::stats::{self, METRICS, THROUGHPUT, Tally, Use, Verdict, Versus, geomean};
 use ntcopy_record::lists::unique;
 use ntcopy_record::units::Bytes;
-use ntcopy_record::{Cell, ExperimentKind, Kernel, Sends, number};
+use ntcopy_record::{Cell, ExperimentKind, Kernel, Mode, Sends, number};
 
 /// How a mode does relative to another, by a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,20 +93,81 @@ pub(crate) fn of_cells<'r>(
     points
 }
 
+/// Who takes the hints: each has a number of its own, and they are never counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taker {
+    Kernel,
+    Module,
+}
+
+impl Taker {
+    /// Whether it has this mode's sends. Another series of patches is nobody's: it is only compared with.
+    fn has(self, mode: &Mode) -> bool {
+        match mode.kernel {
+            Some(Kernel::Module) => self == Taker::Module,
+            Some(Kernel::OtherPatches) => false,
+            Some(Kernel::Host | Kernel::Stock | Kernel::Patched) | None => self == Taker::Kernel,
+        }
+    }
+
+    /// Whose hints a record is about; the kernel's where it has both.
+    fn of(record: &Judged) -> Taker {
+        let modes = &record.header.modes;
+        let is_hinted = |mode: &&Mode| mode.sends == Sends::Hinted;
+        let is_any_hinted = modes.iter().any(|mode| is_hinted(&mode));
+        let has = |taker: Taker| {
+            let mut asked = modes.iter().filter(|mode| !is_any_hinted || is_hinted(mode));
+            asked.any(|mode| taker.has(mode))
+        };
+        if has(Taker::Module) && !has(Taker::Kernel) { Taker::Module } else { Taker::Kernel }
+    }
+}
+
+/// Which of a record's modes are asked about: those of one taker, and of one stack if it is said.
+#[derive(Debug, Clone, Copy)]
+pub struct Of<'q> {
+    pub taker: Taker,
+    pub stack: Option<&'q str>,
+}
+
+impl From<Taker> for Of<'_> {
+    fn from(taker: Taker) -> Self {
+        Of { taker, stack: None }
+    }
+}
+
+impl Of<'_> {
+    fn has(self, mode: &Mode) -> bool {
+        self.taker.has(mode) && self.is_stack(mode)
+    }
+
+    /// Modes of a record of one stack name none.
+    fn is_stack(self, mode: &Mode) -> bool {
+        self.stack.zip(mode.stack.as_deref()).is_none_or(|(asked, its)| asked == its)
+    }
+}
+
 /// What the hint adds: hinted sends relative to plain ones of the same kernel and stack, whatever the
 /// record's baseline is.
 pub fn hint<'r>(record: &'r Judged, metric: &'static str) -> Option<Question<'r>> {
-    relative_to_plain(record, Sends::Hinted, metric)
+    hint_of(record, Taker::of(record).into(), metric)
+}
+
+/// The same of one taker, and of one stack.
+#[must_use]
+pub fn hint_of<'r>(record: &'r Judged, of: Of<'_>, metric: &'static str) -> Option<Question<'r>> {
+    relative_to_plain(record, Sends::Hinted, of, metric)
 }
 
 /// The first mode that sends so, relative to plain sends of the same kernel and stack.
 fn relative_to_plain<'r>(
     record: &'r Judged,
     sends: Sends,
+    of: Of<'_>,
     metric: &'static str,
 ) -> Option<Question<'r>> {
     let header = &record.header;
-    let mut modes = header.modes.iter().filter(|mode| mode.sends == sends);
+    let mut modes = header.modes.iter().filter(|mode| mode.sends == sends && of.has(mode));
     modes.find_map(|mode| {
         let plain = header.beside(mode, Sends::Plain)?;
         Some(Question { mode: &mode.mode, other: &plain.mode, metric })
@@ -120,19 +181,17 @@ pub fn hinted_and_plain(record: &Judged) -> Option<(&str, &str)> {
 }
 
 /// What the patches bring: plain sends of the patched kernel relative to those of the stock one.
-fn patches<'r>(record: &'r Judged, metric: &'static str) -> Option<Question<'r>> {
+fn patches<'r>(record: &'r Judged, of: Of<'_>, metric: &'static str) -> Option<Question<'r>> {
     let header = &record.header;
-    let stock = header
-        .modes
-        .iter()
-        .find(|mode| mode.sends == Sends::Plain && mode.kernel == Some(Kernel::Stock))?;
+    let is_stock = |mode: &&Mode| mode.sends == Sends::Plain && mode.kernel == Some(Kernel::Stock);
+    let stock = header.modes.iter().filter(is_stock).find(|mode| of.has(mode))?;
     let patched = header.elsewhere(stock, Kernel::Patched)?;
     Some(Question { mode: &patched.mode, other: &stock.mode, metric })
 }
 
 /// What there is to gain at all: sends that copy nothing relative to plain ones of the same kernel.
-fn at_most<'r>(record: &'r Judged, metric: &'static str) -> Option<Question<'r>> {
-    relative_to_plain(record, Sends::CopiesNothing, metric)
+fn at_most<'r>(record: &'r Judged, of: Of<'_>, metric: &'static str) -> Option<Question<'r>> {
+    relative_to_plain(record, Sends::CopiesNothing, of, metric)
 }
 
 /// Three comparisons that stand side by side and are never added up. As JSON, it is what programs
@@ -150,7 +209,11 @@ pub struct Parts {
 /// The three questions of a record, in this order; none of them that it has not the modes for.
 #[must_use]
 pub fn three<'r>(record: &'r Judged, metric: &'static str) -> [Option<Question<'r>>; 3] {
-    [patches(record, metric), hint(record, metric), at_most(record, metric)]
+    three_of(record, Taker::of(record).into(), metric)
+}
+
+fn three_of<'r>(record: &'r Judged, of: Of<'_>, metric: &'static str) -> [Option<Question<'r>>; 3] {
+    [patches(record, of, metric), hint_of(record, of, metric), at_most(record, of, metric)]
 }
 
 impl Parts {
@@ -159,6 +222,7 @@ impl Parts {
     pub(crate) fn of(
         records: &[&Judged],
         experiment: &ExperimentKind,
+        of: Of<'_>,
         is_about: &dyn Fn(&Judged, &Cell) -> bool,
     ) -> Option<Parts> {
         let ours = records.iter().filter(|record| record.header.experiment == *experiment);
@@ -168,7 +232,7 @@ impl Parts {
                 let points = cells.filter_map(|cell| question?.of(record, cell));
                 Claim::of(&points.collect::<Vec<Point<'_>>>())
             };
-            let [patches, hint, at_most] = three(record, THROUGHPUT).map(claim);
+            let [patches, hint, at_most] = three_of(record, of, THROUGHPUT).map(claim);
             let count = [patches, hint, at_most].iter().flatten().count();
             (count, record.header.started_unix_ns, Parts { patches, hint, at_most })
         };

@@ -95,8 +95,7 @@ pub fn with(
     advice.retain(|one| !matches!(one.decision, Decision::NoEvidence | Decision::NotHere));
     let sends = sends(&advice);
     let taker = sends.map_or(Taker::Kernel, |sends| sends.taker);
-    let of_taker = counted.iter().copied().filter(|record| Taker::of(record) == taker);
-    let hot = hot::worst(&of_taker.collect::<Vec<&Judged>>());
+    let hot = hot::worst(counted, taker);
     let kept = hot.as_ref().and_then(hot::Hot::kept);
     let answer = sends.and_then(|sends| answer(sends, kept.as_deref()));
     let beside = sends.map(beside).unwrap_or_default();

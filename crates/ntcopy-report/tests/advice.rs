@@ -5,9 +5,9 @@ mod common;
 use std::path::Path;
 
 use common::{synthetic_retention, synthetic_rounds, synthetic_sweep};
-use ntcopy_judge::advice::{Advice, Decision, Reason, Target, Topic, advise};
+use ntcopy_judge::advice::{Advice, Decision, Reason, Taker, Target, Topic, advise};
 use ntcopy_judge::{Judged, judge};
-use ntcopy_record::Record;
+use ntcopy_record::{Kernel, Mode, Record};
 use ntcopy_report::advice::{Opening, Source, terminal};
 use ntcopy_report::text::Line;
 use ntcopy_report::{hot, summary};
@@ -125,8 +125,24 @@ fn the_hot_set_of_the_answer_is_that_beside_sends_out_of_more_data_than_the_cach
         let series = [("walk_ns".to_owned(), walks)].into();
         both.samples.push(ntcopy_record::Sample { cell: 1, series, ..sample.clone() });
     }
-    let p50 = |record: &Judged| hot::worst(&[record]).unwrap().line("plain").unwrap().p50;
+    let p50 =
+        |record: &Judged| hot::worst(&[record], Taker::Kernel).unwrap().line("plain").unwrap().p50;
     assert_eq!(p50(&judge(&both)), 10.0);
+    // A stock kernel's plain sends come first in `--against stock`, and are not what a hint adds to.
+    let mut against = both.clone();
+    against.header.baseline = "plain-stock".to_owned();
+    against.header.modes.insert(0, Mode::named("plain").on(Kernel::Stock));
+    for mode in &mut against.header.modes[1..] {
+        mode.kernel = Some(Kernel::Patched);
+    }
+    for sample in both.samples.iter().filter(|sample| sample.mode == "plain") {
+        let walks = sample.series["walk_ns"].iter().map(|ns| ns * 9).collect();
+        let series = [("walk_ns".to_owned(), walks)].into();
+        let mode = "plain-stock".to_owned();
+        against.samples.push(ntcopy_record::Sample { mode, series, ..sample.clone() });
+    }
+    let kept = hot::worst(&[&judge(&against)], Taker::Kernel).unwrap().kept();
+    assert_eq!(kept.unwrap(), "others on the CPU have 8.0 ns a line instead of 10.0");
     both.cells.remove(0);
     assert_eq!(p50(&judge(&both)), 30.0, "it is all that was measured");
 }

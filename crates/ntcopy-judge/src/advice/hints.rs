@@ -3,7 +3,9 @@
 use super::pays::{Pays, guest, together};
 use super::{About, Advice, Decision, Hot, Measure, Reason, Taker, Topic};
 use crate::Judged;
-use crate::claims::{Claim, Outcomes, Parts, Point, Size, hint, ids, lost, of_cells, split, tally};
+use crate::claims::{
+    Asks, Claim, Outcomes, Parts, Point, Size, hint_of, ids, lost, of_cells, split, tally,
+};
 use crate::ratio::Ratio;
 use crate::stats::{self, THROUGHPUT, Tally, Verdict, WALKS};
 use ntcopy_record::lists::unique;
@@ -45,11 +47,17 @@ impl Source {
 
 /// Sends over sockets of a family from a source: hinted relative to plain ones of the same kernel, by
 /// the length of a send. Every form counts in which one sender has the CPU.
-pub(super) fn lengths<'a>(records: &[&'a Judged], family: &str, source: Source) -> Vec<Point<'a>> {
+fn lengths<'a>(
+    records: &[&'a Judged],
+    taker: Taker,
+    family: &str,
+    source: Source,
+) -> Vec<Point<'a>> {
     let is_about = |record: &Judged, cell: &Cell| {
         is_sends(cell, family) && Source::of(&record.machine, cell) == Some(source)
     };
-    by_length(of_cells(records, &ExperimentKind::Unix, &|one| hint(one, THROUGHPUT), &is_about))
+    let asks: Asks<'_> = &|one| hint_of(one, taker.into(), THROUGHPUT);
+    by_length(of_cells(records, &ExperimentKind::Unix, asks, &is_about))
 }
 
 fn is_sends(cell: &Cell, family: &str) -> bool {
@@ -120,9 +128,9 @@ pub(super) struct Lengths<'f, 'a> {
 }
 
 impl<'f, 'a> Lengths<'f, 'a> {
-    /// The records are all of one taker's hints.
     pub fn of(records: &[&'a Judged], family: &'f str, taker: Taker) -> Lengths<'f, 'a> {
-        let [cold, hot] = [Source::Cold, Source::Hot].map(|one| lengths(records, family, one));
+        let [cold, hot] =
+            [Source::Cold, Source::Hot].map(|one| lengths(records, taker, family, one));
         let largest = match taker {
             Taker::Module => u64::MAX,
             Taker::Kernel if family.starts_with("udp") => LARGEST_DATAGRAM_BYTES,
@@ -130,7 +138,7 @@ impl<'f, 'a> Lengths<'f, 'a> {
         };
         let from_bytes = loses_none_from(&cold).map(|from| from.min(largest));
         let is_about = |_: &Judged, cell: &Cell| is_sends(cell, family);
-        let parts = Parts::of(records, &ExperimentKind::Unix, &is_about);
+        let parts = Parts::of(records, &ExperimentKind::Unix, taker.into(), &is_about);
         let halves = |point: &Point<'a>| {
             Some(&point.record.figures(point.cell.cell, point.question.other)?.halves)
         };
@@ -197,14 +205,19 @@ fn of_hot(points: &[Point<'_>]) -> Option<Hot> {
 
 /// Sends beside another program's hot set on the sender's CPU, by the bytes in flight: its walks, or
 /// sends and walks together.
-fn beside_hot_set<'a>(records: &[&'a Judged], metric: &'static str) -> Vec<Point<'a>> {
+fn beside_hot_set<'a>(
+    records: &[&'a Judged],
+    taker: Taker,
+    metric: &'static str,
+) -> Vec<Point<'a>> {
     let is_victim = |_: &Judged, cell: &Cell| word(&cell.params, "form") == Some("victim");
-    of_cells(records, &ExperimentKind::Retention, &|one| hint(one, metric), &is_victim)
+    let asks: Asks<'_> = &|one| hint_of(one, taker.into(), metric);
+    of_cells(records, &ExperimentKind::Retention, asks, &is_victim)
 }
 
 /// What hinted sends leave of a hot set on the sender's CPU.
-pub(super) fn hot_set(records: &[&Judged], sends: &Advice) -> Advice {
-    let found = beside_hot_set(records, WALKS);
+pub(super) fn hot_set(records: &[&Judged], taker: Taker, sends: &Advice) -> Advice {
+    let found = beside_hot_set(records, taker, WALKS);
     let about = About::BesideSends(sends.decision);
     let pays = Pays { topic: Topic::HotSetSends, about, least: Some(1.0) };
     let (advice, used) = pays.answer(&found);

@@ -40,7 +40,6 @@ fn of_sends(records: &[&Judged], seen: InFlight<'_>) -> Advice {
         return Advice { about, ..bare };
     }
     let mut records = records.to_vec();
-    records.retain(|record| Taker::of(record) == seen.taker);
     records.sort_by_key(|record| std::cmp::Reverse(record.header.started_unix_ns));
     let in_flight = |point: &Point<'_>| number(&point.cell.params, "in_flight_bytes").unwrap_or(0);
     let mut sends = Lengths::of(&records, family, seen.taker);

@@ -5,7 +5,7 @@ use crate::ratio::Ratio;
 use crate::stats::Tally;
 use crate::{Judged, judge};
 use ntcopy_record::testing::{self, params, record};
-use ntcopy_record::{Cache, Kernel, Params, Record};
+use ntcopy_record::{Cache, Kernel, Mode, Params, Record};
 
 const MIB: u64 = 1 << 20;
 /// The machine of the tests: 2 MiB of level 2, and glibc's memcpy non-temporal from 100 MiB on.
@@ -108,16 +108,34 @@ fn what_the_module_brings_is_never_counted_with_what_the_kernel_does() {
     for mode in &mut module.header.modes {
         mode.kernel = Some(Kernel::Module);
     }
-    let judged = [judge(&kernel), judge(&module)];
-    let all = advise(&judged.iter().collect::<Vec<&Judged>>(), &target());
-    let sends = all.iter().filter(|one| one.topic == Topic::Sends);
-    let told: Vec<_> = sends.map(|one| (one.taker, one.decision, one.from_bytes)).collect();
-    // A number for the module is not cut down to that for a kernel which remembers the rest of a send.
-    let expected = [
-        (Taker::Kernel, Decision::Set, Some(256 * KIB)),
-        (Taker::Module, Decision::Set, Some(MIB)),
-    ];
-    assert_eq!(told, expected);
+    // Of `--against module`: plain and hinted sends of both kernels.
+    let cells = [(256 * KIB, [110, 100, 90]), (MIB, [130, 100, 115])].map(|(object, percents)| {
+        let asked = json!({
+            "object_bytes": object, "dataset_bytes": COLD, "form": "rounds", "family": "unix",
+        });
+        (params(asked), percents)
+    });
+    let names = ["plain", "hinted", "plain-module", "hinted-module"];
+    let mut both = measured("unix", &names, cells.into_iter());
+    both.header.modes = [Kernel::Patched, Kernel::Module]
+        .into_iter()
+        .flat_map(|kernel| ["plain", "hinted"].map(|name| Mode::named(name).on(kernel)))
+        .collect();
+    for records in [vec![kernel, module], vec![both]] {
+        let judged: Vec<Judged> = records.iter().map(judge).collect();
+        let all = advise(&judged.iter().collect::<Vec<&Judged>>(), &target());
+        let sends = all.iter().filter(|one| one.topic == Topic::Sends);
+        let gain = |one: &Advice| one.gain.map(|gain| gain.most.parts().0);
+        let found: Vec<_> =
+            sends.map(|one| (one.taker, one.decision, one.from_bytes, gain(one))).collect();
+        // A number for the module is not cut down to that for a kernel which remembers the rest of a
+        // send.
+        let expected = [
+            (Taker::Kernel, Decision::Set, Some(256 * KIB), Some("1.30".to_owned())),
+            (Taker::Module, Decision::Set, Some(MIB), Some("1.15".to_owned())),
+        ];
+        assert_eq!(found, expected);
+    }
 }
 
 #[test]

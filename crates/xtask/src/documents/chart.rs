@@ -1,7 +1,8 @@
 //! Makes a panel of a picture from a record and what the index says of a chart.
 
 use ntcopy_judge::Judged;
-use ntcopy_judge::stats::metric;
+use ntcopy_judge::claims::hint;
+use ntcopy_judge::stats::{WALKS, metric};
 use ntcopy_record::{Cell, number};
 
 use super::index::{self, ChartSpec};
@@ -124,7 +125,7 @@ fn legend(svg: &mut Svg, lines: &[Line], top: f64) -> f64 {
 /// A group a cell, a bar a mode: nanoseconds that a victim takes for a line of its hot set.
 fn bars(record: &Judged, spec: &ChartSpec, cells: &[&Cell]) -> Option<Panel> {
     let group = |cell: &&Cell| {
-        let hot = hot::of_cell(record, cell)?;
+        let hot = hot::of_cell(record, cell, hint(record, WALKS))?;
         let bar = |(index, (mode, name)): (usize, &(String, String))| {
             Some(Bar::new(name, hot.line(mode)?, index))
         };
