@@ -44,7 +44,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* MSG_NTCOPY, SO_NTCOPY, NTCOPY_SOCK_*: the kernel's numbers. */
+/* MSG_NTCOPY, SO_NTCOPY, NTCOPY_FLAGGED: the kernel's numbers. */
 #include <ntcopy/uapi.h>
 
 #ifdef __cplusplus
