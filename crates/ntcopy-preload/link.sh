@@ -36,7 +36,7 @@ trap 'rm -rf "$work"' EXIT
 	sed -n '/^global:/,/^local:/s/^\t\([a-z_0-9]*\);$/-Wl,--undefined=\1/p' "$map"
 } >"$work/wanted"
 # Bound at once, so that no call of a program waits for the loader; never
-# unloaded, since its handler of forks is not.
+# unloaded, since a thread may be in one of its functions.
 "$cc" -shared -o "$work/shared" -Wl,-soname,libntcopy-preload.so \
 	-Wl,--version-script="$map" -Wl,--gc-sections -Wl,--strip-debug -Wl,-z,defs -Wl,-z,relro \
 	-Wl,-z,now -Wl,-z,nodelete -Wl,--as-needed "@$work/wanted" "$rust" -lc

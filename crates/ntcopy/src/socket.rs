@@ -3,7 +3,7 @@
 //! A socket opts in once, by [`enable`]; on all others the flag is ignored. What `enable` answers
 //! says who takes the socket's hints, and goes with the socket from then on: a send asks nothing.
 //!
-//! A kernel with the series takes every socket. Any other kernel from 6.5 on can be given the
+//! A kernel with the series takes every socket. Another one of 6.12 to 7.3 can be given the
 //! module, which takes unix streams. What a listener accepts has opted in where the listener
 //! has. The library asks the kernel first, then the module.
 //!
