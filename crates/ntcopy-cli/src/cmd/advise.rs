@@ -24,10 +24,11 @@ Examples:
   ntcopy advise --service nginx --watch      the same for a service, again and again
   ntcopy advise --ceiling                    what there is to gain here at most, on any kernel
 
-Advice is given where every cell that was measured wins, by 3 % and with its whole interval, from \
-some size on. Where nothing was measured it names the command that does. Without RECORD it goes by \
-the records of this machine's CPU in the store, wherever it is called; `ntcopy report --out` makes a \
-page of the same ones. Nothing is changed on this machine.
+Of sends it advises the number from which on no length loses and together they win, by 3 % and with \
+the whole interval; the rest where every cell that was measured wins from some size on, or, but for \
+thresholds of glibc, where all together win and none loses. Where nothing was measured it names the \
+command that does. Without RECORD it goes by the records of this machine's CPU in the store, wherever \
+it is called; `ntcopy report --out` makes a page of the same ones. Nothing is changed on this machine.
 
 --pid, --service and --all read the kernel's socket diagnostics and /proc, for ten seconds, and \
 change nothing; one's own processes need no root. Of --pid and --service the answer is YES, IN PART, \
