@@ -26,7 +26,7 @@ use super::here;
 use crate::cmd::{not_available, sources};
 use crate::say;
 use found::Found;
-use sends::{Looking, Sends};
+use sends::{Evidence, Looking, Sends};
 
 /// A reader of less than this part of what is in flight is nobody to speak of.
 const MUCH: u64 = 10;
@@ -88,8 +88,8 @@ pub fn run(options: &Options, places: &[PathBuf], is_json: bool) -> anyhow::Resu
         let heard =
             looking.map(|(looking, sampling)| (looking.finish(), sampling.map(Sampling::finish)));
         let mut all = findings(&watch.programs, &seen, &records);
-        if let (Some(finding), Some((sends, share))) = (all.first_mut(), heard) {
-            finding.hear(sends);
+        if let (Some(finding), Some((evidence, share))) = (all.first_mut(), heard) {
+            finding.hear(evidence);
             finding.share = Some(share);
         }
         if all.is_empty() {
@@ -175,10 +175,12 @@ impl Finding<'_> {
 
     /// The length of its sends has the answer, and what is in flight says how much there is to be
     /// had: it contradicts nothing.
-    fn hear(&mut self, sends: Sends) {
+    fn hear(&mut self, evidence: Evidence) {
         if self.is_idle {
             return;
         }
+        let advised_bytes = self.advice.as_ref().and_then(|advice| advice.from_bytes);
+        let sends = Sends::new(evidence, advised_bytes);
         if sends.is_large() == Some(false) || self.in_flight.p50 == 0 {
             self.advice = None;
         }

@@ -52,11 +52,8 @@ fn cannot_be_hinted(mode: HttpMode, program: &Path) -> Result<Option<String>, Fa
     if let Some(why) = run::unavailable(Mode::Hinted)? {
         return Ok(Some(why));
     }
-    let text = String::from_utf8_lossy(&output.stderr);
-    let said = text.lines().filter_map(|line| line.strip_prefix("ntcopy: "));
-    let obstacles: Vec<&str> = said.filter(|line| !line.starts_with("not started")).collect();
-    let why = if obstacles.is_empty() { "no reason given".into() } else { obstacles.join("; ") };
-    Ok(Some(format!("`ntcopy run` cannot hint {}: {why}", program.display())))
+    let why = String::from_utf8_lossy(&output.stderr);
+    Ok(Some(format!("`ntcopy run` cannot hint {}: {}", program.display(), why.trim())))
 }
 
 /// Addresses that a proxy is started on until one is free: another socket may take a port that was

@@ -12,11 +12,6 @@ const MOST: f64 = 0.5;
 /// Below this part there is next to nothing to hint.
 const LITTLE: f64 = 0.1;
 
-/// From how many bytes on a stream's sends are worth a hint here.
-fn large_from_bytes() -> u32 {
-    stream_bytes(socket::kernel_support())
-}
-
 /// What looks at the sends.
 pub struct Looking {
     pid: Pid,
@@ -30,14 +25,14 @@ impl Looking {
         Looking { pid, tracing: Tracing::start(pids), before: counters(pid) }
     }
 
-    pub fn finish(self) -> Sends {
+    pub fn finish(self) -> Evidence {
         let traced = self.tracing.and_then(|tracing| {
             tracing.finish().map_err(|error| format!("the kernel's tracing failed: {error}"))
         });
         match traced {
-            Ok(lengths) if lengths.total_bytes() > 0 => Sends::Traced(lengths),
-            Ok(_) => Sends::Unknown("none of its sends was traced".to_owned()),
-            Err(why) => counted(self.before, counters(self.pid)).unwrap_or(Sends::Unknown(why)),
+            Ok(lengths) if lengths.total_bytes() > 0 => Evidence::Traced(lengths),
+            Ok(_) => Evidence::Unknown("none of its sends was traced".to_owned()),
+            Err(why) => counted(self.before, counters(self.pid)).unwrap_or(Evidence::Unknown(why)),
         }
     }
 }
@@ -47,15 +42,15 @@ fn counters(pid: Pid) -> Option<Counters> {
     socket::counters_of(pid).ok().flatten()
 }
 
-fn counted(before: Option<Counters>, after: Option<Counters>) -> Option<Sends> {
+fn counted(before: Option<Counters>, after: Option<Counters>) -> Option<Evidence> {
     let rose = after?.since(&before?).ok()?;
     let (bytes, hinted_bytes) = (rose.bytes, rose.hinted_bytes);
-    (bytes > 0).then_some(Sends::Counted { bytes, hinted_bytes })
+    (bytes > 0).then_some(Evidence::Counted { bytes, hinted_bytes })
 }
 
 /// What was found out.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Sends {
+pub enum Evidence {
     Traced(Lengths),
     /// Counted on the sockets that opted in, in all of its network namespace.
     Counted {
@@ -66,15 +61,28 @@ pub enum Sends {
     Unknown(String),
 }
 
+/// How long the sends are, relative to what hints are for.
+pub struct Sends {
+    evidence: Evidence,
+    /// From how many bytes on a send is worth a hint here.
+    large_from_bytes: u64,
+}
+
 impl Sends {
+    /// `advised_bytes` is the number that the records of this machine give.
+    pub fn new(evidence: Evidence, advised_bytes: Option<u64>) -> Sends {
+        let recommended = || stream_bytes(socket::kernel_support()).into();
+        Sends { evidence, large_from_bytes: advised_bytes.unwrap_or_else(recommended) }
+    }
+
     /// The part of the bytes that leaves in sends that hints are for.
     fn large_part(&self) -> Option<f64> {
-        let (large, all) = match self {
-            Sends::Traced(lengths) => {
-                (lengths.bytes_from(large_from_bytes().into()), lengths.total_bytes())
+        let (large, all) = match &self.evidence {
+            Evidence::Traced(lengths) => {
+                (lengths.bytes_from(self.large_from_bytes), lengths.total_bytes())
             }
-            Sends::Counted { bytes, hinted_bytes } => (*hinted_bytes, *bytes),
-            Sends::Unknown(_) => return None,
+            Evidence::Counted { bytes, hinted_bytes } => (*hinted_bytes, *bytes),
+            Evidence::Unknown(_) => return None,
         };
         Some(large as f64 / all as f64)
     }
@@ -96,17 +104,17 @@ impl Sends {
 
     /// The answer and what it goes by.
     pub fn sentence(&self, pid: Pid) -> String {
-        let large = about_size(large_from_bytes().into());
+        let large = about_size(self.large_from_bytes);
         let Some(part) = self.large_part() else {
-            let Sends::Unknown(why) = self else { return String::new() };
+            let Evidence::Unknown(why) = &self.evidence else { return String::new() };
             return format!(
                 "UNKNOWN: how long its sends are is not seen: {why}. After `ntcopy set --pid {pid}` the \
                  kernel counts it: ask again then (back: --off)."
             );
         };
         let (answer, part) = (self.answer(), percent(part));
-        let by = match self {
-            Sends::Traced(lengths) => format!(
+        let by = match &self.evidence {
+            Evidence::Traced(lengths) => format!(
                 "{part} of its bytes leave in sends of {large} and more ({} sends seen)",
                 lengths.bytes.len()
             ),
@@ -132,22 +140,22 @@ pub struct Heard<'a> {
     answer: String,
     by: Option<&'static str>,
     large_part: Option<f64>,
-    large_from_bytes: u32,
+    large_from_bytes: u64,
     why: Option<&'a str>,
 }
 
 impl Heard<'_> {
     pub fn of(sends: &Sends) -> Heard<'_> {
-        let (by, why) = match sends {
-            Sends::Traced(_) => (Some("tracepoint"), None),
-            Sends::Counted { .. } => (Some("counters"), None),
-            Sends::Unknown(why) => (None, Some(why.as_str())),
+        let (by, why) = match &sends.evidence {
+            Evidence::Traced(_) => (Some("tracepoint"), None),
+            Evidence::Counted { .. } => (Some("counters"), None),
+            Evidence::Unknown(why) => (None, Some(why.as_str())),
         };
         Heard {
             answer: sends.answer().to_lowercase(),
             by,
             large_part: sends.large_part(),
-            large_from_bytes: large_from_bytes(),
+            large_from_bytes: sends.large_from_bytes,
             why,
         }
     }
@@ -157,28 +165,41 @@ impl Heard<'_> {
 mod tests {
     use super::*;
 
-    fn traced(bytes: &[u64]) -> Sends {
-        Sends::Traced(Lengths { bytes: bytes.to_vec() })
+    fn traced(bytes: &[u64]) -> Evidence {
+        Evidence::Traced(Lengths { bytes: bytes.to_vec() })
+    }
+
+    fn by(evidence: Evidence) -> Sends {
+        Sends::new(evidence, None)
+    }
+
+    #[test]
+    fn the_number_is_that_of_the_records_where_there_are_any() {
+        let advised = |bytes| Sends::new(traced(&[128 << 10; 9]), bytes);
+        assert!(advised(Some(128 << 10)).sentence(77).starts_with("YES: 100.0 % of its bytes"));
+        assert!(advised(Some(256 << 10)).sentence(77).starts_with("NO: 0"));
+        assert_eq!(advised(None).is_large(), Some(false), "what is recommended");
     }
 
     #[test]
     fn the_length_of_the_sends_decides() {
         const MIB: u64 = 1 << 20;
-        for (sends, answer) in [
+        for (evidence, answer) in [
             (traced(&[MIB, MIB, 100, 100]), "YES: 100"),
             (traced(&[MIB, 128 << 10, 128 << 10, 1 << 17, 1 << 17, 1 << 17, 1 << 19]), "YES"),
             (traced(&[&[MIB][..], &[64 << 10; 48]].concat()), "IN PART: 25"),
             (traced(&[64 << 10; 9]), "NO: 0"),
-            (Sends::Counted { bytes: 1000, hinted_bytes: 20 }, "NO: 2"),
-            (Sends::Unknown("only root may".to_owned()), "UNKNOWN"),
+            (Evidence::Counted { bytes: 1000, hinted_bytes: 20 }, "NO: 2"),
+            (Evidence::Unknown("only root may".to_owned()), "UNKNOWN"),
         ] {
-            let sentence = sends.sentence(77);
+            let sentence = by(evidence).sentence(77);
             assert!(sentence.starts_with(answer), "{sentence}");
         }
-        let unknown = Sends::Unknown("only root may".to_owned());
+        let unknown = by(Evidence::Unknown("only root may".to_owned()));
         assert!(unknown.sentence(77).contains("ntcopy set --pid 77"));
         assert_eq!(Heard::of(&unknown).large_part, None);
-        let large = [traced(&[MIB]), traced(&[4096]), unknown].map(|sends| sends.is_large());
+        let large =
+            [by(traced(&[MIB])), by(traced(&[4096])), unknown].map(|sends| sends.is_large());
         assert_eq!(large, [Some(true), Some(false), None]);
     }
 }
