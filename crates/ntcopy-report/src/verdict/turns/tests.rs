@@ -51,15 +51,20 @@ fn a_program_that_was_not_hinted_says_so_whatever_the_interval() {
 
 #[test]
 fn cpu_time_is_said_where_the_load_had_a_rate_and_unfit_machines_in_any_case() {
-    let mut record =
-        detailed(&[(100, 50), (110, 50), (100, 51), (111, 50), (101, 50), (110, 51)], 1);
-    for turn in &mut record.samples {
-        let ns = if turn.mode == HINTED { 100 } else { 200 };
-        turn.series.insert(PROGRAM_CPU.to_owned(), vec![ns]);
+    let unfit = [(100, 50), (110, 50), (100, 51), (111, 50), (101, 50), (110, 51)];
+    let fit = [(100, 50), (101, 50), (100, 51), (100, 50), (101, 50), (101, 51)];
+    for (figures, is_fit) in [(unfit, false), (fit, true)] {
+        let mut record = detailed(&figures, 1);
+        for turn in &mut record.samples {
+            let ns = if turn.mode == HINTED { 100 } else { 200 };
+            turn.series.insert(PROGRAM_CPU.to_owned(), vec![ns]);
+        }
+        let timed = outcome(&record);
+        assert_eq!(!alike(&timed).unwrap().starts_with("Not fit: "), is_fit);
+        assert_eq!(cpu(&timed), None);
+        record.cells[0].params.insert(METRIC.to_owned(), LATENCY.into());
+        let verdict = if is_fit { "win" } else { "unresolved" };
+        let expected = format!("CPU s: program: {verdict}, 2.00x (2.00-2.00).");
+        assert_eq!(cpu(&outcome(&record)).unwrap(), expected);
     }
-    let timed = outcome(&record);
-    assert!(alike(&timed).unwrap().starts_with("Not fit: "));
-    assert_eq!(cpu(&timed), None);
-    record.cells[0].params.insert(METRIC.to_owned(), LATENCY.into());
-    assert_eq!(cpu(&outcome(&record)).unwrap(), "CPU s: program: win, 2.00x (2.00-2.00).");
 }

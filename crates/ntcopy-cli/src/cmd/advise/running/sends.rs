@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn the_number_is_that_of_the_records_where_there_are_any() {
         let advised = |bytes| Sends::new(traced(&[128 << 10; 9]), bytes);
-        assert!(advised(Some(128 << 10)).sentence(77).starts_with("YES: 100.0 % of its bytes"));
+        assert!(advised(Some(128 << 10)).sentence(77).starts_with("YES: 100 % of its bytes"));
         assert!(advised(Some(256 << 10)).sentence(77).starts_with("NO: 0"));
         assert_eq!(advised(None).is_large(), Some(false), "what is recommended");
     }
